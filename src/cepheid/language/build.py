@@ -1,0 +1,85 @@
+"""The structure of a pattern in Python: ``seq(ev("Stock", "a"), kl(ev("Stock", "b")))``."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, Union
+
+from cepheid.language import syntax as s
+from cepheid.language.pattern import Pattern
+from cepheid.language.terms import EventVariable
+from cepheid.language.words import is_name
+
+Part: TypeAlias = Union[EventVariable, Pattern]
+
+
+def ev(type: str, variable: str) -> EventVariable:
+    """One event of a type, bound to a variable.
+
+    >>> a = ev("Stock", "a")
+    >>> a.price > 10
+    a.price > 10
+    """
+    for word, value in (("type", type), ("variable", variable)):
+        if not isinstance(value, str) or not is_name(value):
+            raise ValueError(f"an event's {word} is a name of printable characters, got {value!r}")
+    return EventVariable(s.Event(type, variable))
+
+
+def seq(*parts: Part) -> Pattern:
+    """All parts, each before the next: ``SEQ(…)``.
+
+    >>> print(seq(ev("Login", "l"), ev("Transfer", "t")).within("10 minutes"))
+    PATTERN SEQ(Login l, Transfer t)
+    WITHIN 10 minutes
+    """
+    return Pattern(s.Sequence(_structures("seq", parts)))
+
+
+def and_(*parts: Part) -> Pattern:
+    """All parts, in any order: ``AND(…)``."""
+    return Pattern(s.Conjunction(_structures("and_", parts)))
+
+
+def or_(*parts: Part) -> Pattern:
+    """Any one of the parts: ``OR(…)``."""
+    return Pattern(s.Disjunction(_structures("or_", parts)))
+
+
+def any_of(count: int, *events: EventVariable) -> Pattern:
+    """``count`` of the events, in any order: ``ANY(count, …)``."""
+    return Pattern(s.AnyOf(count, tuple(_event("any_of", e) for e in events)))
+
+
+def not_(event: EventVariable) -> Pattern:
+    """No such event: ``NOT(…)``."""
+    return Pattern(s.Negated(_event("not_", event)))
+
+
+def kl(event: EventVariable, minimum: int = 1, maximum: int | None = None) -> Pattern:
+    """A set of at least ``minimum`` events, and at most ``maximum``: ``KL(…)``.
+
+    >>> print(seq(kl(ev("Failure", "f"), 3), ev("Login", "l")).within("5 minutes"))
+    PATTERN SEQ(KL(Failure f, 3), Login l)
+    WITHIN 5 minutes
+    """
+    return Pattern(s.Kleene(_event("kl", event), minimum, maximum))
+
+
+def _event(function: str, part: object) -> s.Event:
+    if isinstance(part, EventVariable):
+        return part._event
+    raise TypeError(f"{function}() takes single events, as in {function}(ev('Stock', 'a')); got {part!r}")
+
+
+def _structures(function: str, parts: tuple[Part, ...]) -> tuple[s.Structure, ...]:
+    if not parts:
+        raise ValueError(f"{function}() needs at least one part")
+    structures: list[s.Structure] = []
+    for part in parts:
+        if isinstance(part, Pattern):
+            if part != Pattern(part.structure):
+                raise ValueError(f"conditions, windows and names belong to the whole pattern, not to a part of {function}()")
+            structures.append(part.structure)
+        else:
+            structures.append(_event(function, part))
+    return tuple(structures)

@@ -1,0 +1,129 @@
+"""The normal form of a pattern: branches without OR, each a set of variables, an order and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TypeAlias
+
+from cepheid.language import syntax as s
+from cepheid.language.text import expression_text
+
+
+class ConditionKind(str, Enum):
+    """How a condition can be evaluated."""
+
+    FILTER = "filter"  # one variable: decides which events enter its relation
+    EQUALITY = "equality"  # f(a) = g(b): found by key
+    COMPARISON = "comparison"  # f(a) op g(b): two numbers are compared
+    NEIGHBOUR = "neighbour"  # b[i] and b[i-1] of a KL variable
+    AGGREGATE = "aggregate"  # looks at the set of a KL variable as a whole
+    GENERAL = "general"  # anything else
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One conjunct. ``derived``: it follows from others, and need not be checked where they are."""
+
+    expression: s.Expression
+    derived: bool = False
+    variables: frozenset[str] = field(init=False, compare=False)
+    kind: ConditionKind = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variables", s.variables(self.expression))
+        object.__setattr__(self, "kind", _kind(self.expression))
+
+    def __str__(self) -> str:
+        return expression_text(self.expression)
+
+
+def _kind(expression: s.Expression) -> ConditionKind:
+    nodes = list(s.walk(expression))
+    if any(isinstance(node, s.Aggregate) for node in nodes):
+        return ConditionKind.AGGREGATE
+    if any(isinstance(node, s.Neighbour) for node in nodes):
+        return ConditionKind.NEIGHBOUR
+    if len(s.variables(expression)) <= 1:
+        return ConditionKind.FILTER
+    match expression:
+        case s.Comparison(operator, left, right) if len(s.variables(left)) == len(s.variables(right)) == 1:
+            return ConditionKind.EQUALITY if operator == "=" else ConditionKind.COMPARISON
+    return ConditionKind.GENERAL
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A positive variable. ``minimum`` is None for a single event, else the least size of a KL set."""
+
+    name: str
+    type: str
+    minimum: int | None = None
+    maximum: int | None = None
+
+    @property
+    def is_kleene(self) -> bool:
+        return self.minimum is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """A negated variable, with the nearest positive variables that it must come after and before.
+
+    A match fails if an event of this type lies there and satisfies all of ``conditions``. They belong to the negation alone:
+    whether they hold without such an event does not matter.
+    """
+
+    name: str
+    type: str
+    after: tuple[str, ...]
+    before: tuple[str, ...]
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One alternative of a pattern. ``order`` is the transitive reduction: only pairs that follow from no others.
+
+    ``never`` says why no events can satisfy the branch, where that is known.
+    """
+
+    variables: tuple[Variable, ...]
+    order: frozenset[tuple[str, str]]
+    negations: tuple[Negation, ...]
+    conditions: tuple[Condition, ...]
+    partition: tuple[str, ...]
+    window: s.Window
+    slide: s.Window | None
+    never: str | None = None
+
+    def variable(self, name: str) -> Variable:
+        return next(v for v in self.variables if v.name == name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Positive variables, then negated ones: the order in which conditions name them."""
+        return (*(v.name for v in self.variables), *(n.name for n in self.negations))
+
+    def map_conditions(self, change: Callable[[tuple[Condition, ...]], Iterable[Condition]]) -> Branch:
+        """Change the conditions of the match and, apart from them, those of each negation."""
+        negations = (replace(n, conditions=tuple(change(n.conditions))) for n in self.negations)
+        return replace(self, conditions=tuple(change(self.conditions)), negations=tuple(negations))
+
+    def map_expressions(self, change: Callable[[s.Expression], s.Expression]) -> Branch:
+        """Change each condition on its own."""
+        return self.map_conditions(lambda found: (replace(c, expression=change(c.expression)) for c in found))
+
+
+Rewrite: TypeAlias = Callable[[Branch], Branch]
+
+
+@dataclass(frozen=True, slots=True)
+class NormalForm:
+    """A pattern ready to be planned."""
+
+    name: str
+    branches: tuple[Branch, ...]
+    selection: s.Selection
+    output: tuple[s.ReturnItem, ...] | None
