@@ -1,8 +1,8 @@
 """The reference matcher: what a pattern means, by brute force.
 
-It follows docs/semantics.md sentence by sentence and shares nothing with the engine but the parsed pattern. It is slow on
-purpose: it tries every way to bind the variables. Times have microsecond precision. Events are dictionaries that all have
-the same keys in the same order.
+It follows docs/semantics.md sentence by sentence and shares nothing with the engine but the parsed pattern. It is slow
+on purpose: it tries every way to bind the variables. Times have microsecond precision. Events are dictionaries that all
+have the same keys in the same order.
 
 There are two ways in. ``find`` reads the structure tree of a pattern; ``find_normal`` reads the branches that the
 normaliser makes of it. Both must give the same matches.
@@ -266,7 +266,7 @@ def _length(window: s.Window) -> Any:
 
 
 def _zone(times: dict[int, Any]) -> dt.tzinfo | None:
-    return next(iter(times.values())).tzinfo  # type: ignore[no-any-return]
+    return next(iter(times.values())).tzinfo
 
 
 # --- which matches are selected -------------------------------------------------------------------------
@@ -402,7 +402,8 @@ class _Search:
     def takes(self, binding: Binding, place: int, row: int) -> bool:
         """Whether an event fits a variable, with what has been bound before it.
 
-        A condition on the set of a KL variable as a whole is asked when the set is closed: when the next variable is bound.
+        A condition on the set of a KL variable as a whole is asked when the set is closed: when the next variable is
+        bound.
         """
         part = self.shape.parts[place]
         if not self.stream.has_type(row, part.type):
@@ -623,8 +624,9 @@ def _divide(x: Any, y: Any) -> float:
 
 
 def _remainder(x: Any, y: Any) -> Any:
+    """With the sign of the dividend, as in SQL."""
     if isinstance(x, int) and isinstance(y, int):
-        return int(math.copysign(abs(x) % abs(y), x)) if abs(x) < 2**53 else (abs(x) % abs(y)) * (1 if x > 0 else -1)
+        return abs(x) % abs(y) if x >= 0 else -(abs(x) % abs(y))
     return math.fmod(x, y)
 
 
@@ -686,7 +688,8 @@ def _call(name: str, arguments: list[Any]) -> Any:
 
 def _registered(name: str) -> Callable[..., Any]:
     function = find_function(name)
-    assert function is not None and function.body is not None, name
+    assert function is not None
+    assert function.body is not None
     body = function.body
 
     def call(*arguments: Any) -> Any:

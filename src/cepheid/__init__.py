@@ -6,7 +6,33 @@ from cepheid.language.pattern import Pattern
 from cepheid.language.problems import CepheidError, PatternError, Problem
 from cepheid.language.terms import case, current, fn, lit, previous
 from cepheid.pattern.check import check
+from cepheid.pattern.normalise import normalise
 from cepheid.pattern.read import parse, parse_all
 from cepheid.pattern.schema import SchemaError
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "CepheidError",
+    "Pattern",
+    "PatternError",
+    "Problem",
+    "SchemaError",
+    "and_",
+    "any_of",
+    "case",
+    "check",
+    "current",
+    "ev",
+    "fn",
+    "kl",
+    "lit",
+    "normalise",
+    "not_",
+    "or_",
+    "parse",
+    "parse_all",
+    "previous",
+    "register_function",
+    "seq",
+]

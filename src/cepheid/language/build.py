@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern
 from cepheid.language.terms import EventVariable
 from cepheid.language.words import is_name
 
-Part: TypeAlias = Union[EventVariable, Pattern]
+Part: TypeAlias = EventVariable | Pattern
 
 
 def ev(type: str, variable: str) -> EventVariable:
@@ -78,7 +78,9 @@ def _structures(function: str, parts: tuple[Part, ...]) -> tuple[s.Structure, ..
     for part in parts:
         if isinstance(part, Pattern):
             if part != Pattern(part.structure):
-                raise ValueError(f"conditions, windows and names belong to the whole pattern, not to a part of {function}()")
+                raise ValueError(
+                    f"conditions, windows and names belong to the whole pattern, not to a part of {function}()"
+                )
             structures.append(part.structure)
         else:
             structures.append(_event(function, part))

@@ -12,7 +12,7 @@ from cepheid.language.words import KEYWORDS, is_plain_identifier
 
 
 class DataType(str, Enum):
-    """What an expression can be. NUMBER is an integer or a floating-point number, UNKNOWN an attribute without a schema."""
+    """What an expression can be. NUMBER is an integer or a float, UNKNOWN an attribute without a schema."""
 
     INTEGER = "an integer"
     FLOAT = "a floating-point number"
@@ -99,8 +99,9 @@ _RESULTS = {
 def register_function(name: str, function: Callable[..., Any], *, returns: str = "double") -> None:
     """Let conditions call ``name(…)``.
 
-    ``function`` gets one NumPy array per argument, all of one length, and returns an array of that length. It is not asked
-    about rows in which an argument is NULL: the result is NULL there. Registering a name again replaces the function.
+    ``function`` gets one NumPy array per argument, all of one length, and returns an array of that length. It is not
+    asked about rows in which an argument is NULL: the result is NULL there. Registering a name again replaces the
+    function.
     ``returns`` is one of ``"integer"``, ``"double"``, ``"string"``, ``"boolean"``.
 
     >>> import cepheid, numpy

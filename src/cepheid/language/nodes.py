@@ -180,7 +180,7 @@ class _Builder(Transformer[Token, Any]):
     def comparison(self, meta: Meta, children: list[Any]) -> s.Expression:
         left, operator, right = children
         operator = {"==": "=", "!=": "<>"}.get(operator, str(operator))
-        return s.Comparison(operator, left, right, span=_span(meta))
+        return s.Comparison(operator, left, right, span=_span(meta))  # type: ignore[arg-type]
 
     def _maybe_not(self, negated: object, predicate: s.Expression) -> s.Expression:
         return predicate if negated is None else s.Not(predicate, span=predicate.span)
@@ -235,6 +235,7 @@ class _Builder(Transformer[Token, Any]):
                 _span(meta),
                 expected=f"{function}(variable).attribute",
             )
+            return s.Literal(None, span=_span(meta))
         if len(arguments) != 1:
             self._problem(f"{function} takes one argument, found {len(arguments)}", _span(meta))
             return s.Literal(None, span=_span(meta))

@@ -56,7 +56,9 @@ class _PatternReader:
         if "PATTERN" not in self._spans:
             self._problem("this pattern has no PATTERN clause", tokens[0], expected="PATTERN SEQ(A a, B b)")
         if "WITHIN" not in self._spans:
-            self._problem("this pattern has no window", tokens[0], expected="a WITHIN clause, such as WITHIN 10 minutes")
+            self._problem(
+                "this pattern has no window", tokens[0], expected="a WITHIN clause, such as WITHIN 10 minutes"
+            )
         if "PATTERN" not in self._nodes:
             return None
         window, slide = self._nodes.get("WITHIN", (None, None))

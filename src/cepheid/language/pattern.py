@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Union
 
 from cepheid.language import syntax as s
 from cepheid.language.problems import Source
 from cepheid.language.reader import read_expression, read_length, read_return
 from cepheid.language.terms import Term, Value, to_expression
 from cepheid.language.text import pattern_text
+from cepheid.language.values import Interval
 from cepheid.language.words import is_name
 
 
@@ -38,7 +38,7 @@ class Pattern(s.Node):
     partition: tuple[s.Column, ...] = ()
     window: s.Window | None = None
     slide: s.Window | None = None
-    selection: s.Selection = s.Selection()
+    selection: s.Selection = field(default_factory=s.Selection)
     output: tuple[s.ReturnItem, ...] | None = None
     source: Source | None = field(default=None, compare=False, repr=False)
 
@@ -52,7 +52,7 @@ class Pattern(s.Node):
         """The name under which matches are reported."""
         return self._with(name=_checked_name(name))
 
-    def where(self, *conditions: Union[str, Term]) -> Pattern:
+    def where(self, *conditions: str | Term) -> Pattern:
         """Conditions, as text or as terms. All of them must hold, together with those given before."""
         given = [read_expression(c) if isinstance(c, str) else to_expression(c) for c in conditions]
         return self._with(condition=s.conjunction([*s.conjuncts(self.condition), *given]))
@@ -68,7 +68,7 @@ class Pattern(s.Node):
         """All events of a match share these attributes."""
         return self._with(partition=tuple(s.Column(_checked_name(a)) for a in attributes))
 
-    def within(self, window: Union[str, int, object], slide: Union[str, int, object, None] = None) -> Pattern:
+    def within(self, window: str | int | object, slide: str | int | object | None = None) -> Pattern:
         """The window, as text (``"4 hours"``, ``"500 events"``), a timedelta, or a whole number on integer time."""
         return self._with(window=_length(window), slide=None if slide is None else _length(slide))
 
@@ -88,7 +88,7 @@ def _length(value: object) -> s.Window:
             pass
         case s.Literal(int(number)):
             return s.Window(s.WindowKind.NUMBER, number)
-        case s.Literal(s.Interval(nanoseconds)):
+        case s.Literal(Interval(nanoseconds)):
             return s.Window(s.WindowKind.TIME, nanoseconds)
     raise TypeError(f"a window is text such as '4 hours', a timedelta or a whole number; got {value!r}")
 

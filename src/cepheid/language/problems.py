@@ -107,9 +107,8 @@ class PatternError(CepheidError, ValueError):
 
 def closest(word: str, candidates: Iterable[str], *, quote: str = "'") -> str | None:
     """'did you mean …?' for a mistyped word, or None where nothing is near."""
-    known = list(dict.fromkeys(candidates))
-    by_case = [k for k in known if k.lower() == word.lower()]
-    near = by_case or difflib.get_close_matches(word, known, n=3, cutoff=0.6)
+    known = {candidate.lower(): candidate for candidate in candidates}
+    near = [known[match] for match in difflib.get_close_matches(word.lower(), known, n=3, cutoff=0.6)]
     return f"did you mean {one_of([f'{quote}{n}{quote}' for n in near])}?" if near else None
 
 

@@ -24,9 +24,12 @@ _SYMBOLS = {
     "MINUS": "'-'",
 }  # fmt: skip
 _VALUE = frozenset(
-    "NAME QUOTED INTEGER DECIMAL STRING ESCAPED_STRING LPAR CASE TRUE FALSE NULL MINUS PLUS NOT".split()
+    {
+        *("NAME", "QUOTED", "INTEGER", "DECIMAL", "STRING", "ESCAPED_STRING", "TRUE", "FALSE", "NULL"),
+        *("LPAR", "CASE", "MINUS", "PLUS", "NOT"),
+    }
 )
-_OPERATOR = frozenset("COMPARE PLUS MINUS STAR SLASH PERCENT IN BETWEEN LIKE IS NOT".split())
+_OPERATOR = frozenset(["COMPARE", "PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "IN", "BETWEEN", "LIKE", "IS", "NOT"])
 _STRUCTURE = frozenset({"SEQ", "AND", "OR", "NOT", "KL", "ANY"})
 
 
@@ -43,6 +46,8 @@ class Reader:
         """The node of a whole clause, or as much of it as could be read."""
         word = tokens[0].type.removesuffix("_KEYWORD")
         before = len(self.problems)
+        if not self.shallow(tokens):
+            return None
         node = self.parse(f"{word.lower()}_clause", tokens, following)
         if node is None:
             node = self._recover(word, tokens[1:], following, before)
@@ -51,15 +56,11 @@ class Reader:
             del self.problems[before:]
         return node
 
-    def parse(
-        self, rule: str, tokens: Sequence[Token], following: Token | None, end: str = "the next clause"
-    ) -> Any:
+    def parse(self, rule: str, tokens: Sequence[Token], following: Token | None, end: str = "the next clause") -> Any:
         """The node that a rule makes of these tokens, or None with a problem added.
 
         ``following`` is the token after them, and ``end`` says what may stand there.
         """
-        if not self._shallow(tokens):
-            return None
         parser = grammar().parse_interactive(start=rule)
         token = previous = None
         try:
@@ -69,7 +70,7 @@ class Reader:
             tree: Tree[Any] | Token = parser.feed_token(Token("$END", ""))
         except UnexpectedToken:
             found = following if token is previous else token
-            self._unexpected(found, tokens, previous, parser.accepts(), end)
+            self._unexpected(found, tokens, previous, _accepted(rule, tokens, previous), end)
             return None
         if isinstance(tree, Tree) and _depth(tree) > MAX_DEPTH:
             self._too_deep(tokens)
@@ -112,7 +113,8 @@ class Reader:
             self.problems.extend(as_a_whole)
         return found
 
-    def _shallow(self, tokens: Sequence[Token]) -> bool:
+    def shallow(self, tokens: Sequence[Token]) -> bool:
+        """Whether the brackets nest as deeply as can be read; a problem if not."""
         depth = 0
         for token in tokens:
             depth += (token.type in ("LPAR", "CASE")) - (token.type in ("RPAR", "END"))
@@ -141,6 +143,17 @@ class Reader:
             message, span = f"unexpected '{token}'", span_of(token)
         hint = _hint(token, tokens, previous, accepted)
         self.problems.append(Problem(message, self.source, span, describe(accepted, end), hint))
+
+
+def _accepted(rule: str, tokens: Sequence[Token], last: Token | None) -> set[str]:
+    """What could have come after the last good token. (A parser that has failed has moved on and does not know.)"""
+    parser = grammar().parse_interactive(start=rule)
+    for token in tokens if last is not None else ():
+        parser.feed_token(token)
+        if token is last:
+            break
+    accepted: set[str] = parser.accepts()  # type: ignore[no-untyped-call]
+    return accepted
 
 
 def describe(accepted: set[str], end: str) -> str:
@@ -209,7 +222,7 @@ def read_return(text: str) -> tuple[s.ReturnItem, ...]:
 
 def _read(rule: str, text: str) -> Any:
     reader = Reader(Source(text))
-    node = reader.parse(rule, reader.tokens, None)
+    node = reader.parse(rule, reader.tokens, None) if reader.shallow(reader.tokens) else None
     if reader.problems:
         raise PatternError(reader.problems)
     return node

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Literal as OneOf
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from cepheid.language.problems import Span
 from cepheid.language.values import Interval, Timestamp
@@ -19,7 +19,7 @@ class Node:
 
 # --- expressions ----------------------------------------------------------------------------------------
 
-Constant: TypeAlias = Union[None, bool, int, float, str, Timestamp, Interval]
+Constant: TypeAlias = bool | int | float | str | Timestamp | Interval | None
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%"]
 ComparisonOperator: TypeAlias = OneOf["=", "<>", "<", "<=", ">", ">="]
 
@@ -149,10 +149,9 @@ class Call(Node):
     arguments: tuple[Expression, ...]
 
 
-Expression: TypeAlias = Union[
-    Literal, EventRef, Attribute, Neighbour, Aggregate, Negative, Arithmetic, Comparison,
-    Not, And, Or, In, Between, Like, IsNull, Case, Call,
-]  # fmt: skip
+_Value: TypeAlias = Literal | EventRef | Attribute | Neighbour | Aggregate | Negative | Arithmetic | Case | Call
+_Truth: TypeAlias = Comparison | Not | And | Or | In | Between | Like | IsNull
+Expression: TypeAlias = _Value | _Truth
 
 
 def _flatten(kind: type[And] | type[Or], operands: Iterable[Expression]) -> tuple[Expression, ...]:
@@ -301,9 +300,10 @@ class AnyOf(Node):
     parts: tuple[Structure, ...]
 
 
-Group: TypeAlias = Union[Sequence, Conjunction, Disjunction, AnyOf]
-Leaf: TypeAlias = Union[Event, Kleene, Negated]
-Structure: TypeAlias = Union[Leaf, Group]
+Group: TypeAlias = Sequence | Conjunction | Disjunction | AnyOf
+Leaf: TypeAlias = Event | Kleene | Negated
+Structure: TypeAlias = Leaf | Group
+
 
 def leaves(structure: Structure) -> Iterator[Leaf]:
     """The events, KL and NOT parts, in pattern order."""

@@ -15,7 +15,7 @@ from cepheid.language.text import expression_text
 from cepheid.language.values import Interval, Timestamp
 from cepheid.language.words import is_name
 
-Value: TypeAlias = Union["Term", None, bool, int, float, str, dt.datetime, dt.timedelta]
+Value: TypeAlias = Union["Term", "EventVariable", bool, int, float, str, dt.datetime, dt.timedelta, None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

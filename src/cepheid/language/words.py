@@ -8,8 +8,11 @@ CLAUSES = ("NAME", "PATTERN", "USING", "WHERE", "PARTITION", "WITHIN", "RETURN")
 """The words that open a clause, in the order of the clauses."""
 
 KEYWORDS = frozenset(
-    """PATTERN USING WHERE PARTITION BY WITHIN SLIDE RETURN AS SEQ AND OR NOT KL ANY
-    IN BETWEEN IS NULL LIKE CASE WHEN THEN ELSE END TRUE FALSE""".split()
+    {
+        *("PATTERN", "USING", "WHERE", "PARTITION", "BY", "WITHIN", "SLIDE", "RETURN", "AS"),
+        *("SEQ", "AND", "OR", "NOT", "KL", "ANY", "IN", "BETWEEN", "IS", "NULL", "LIKE"),
+        *("CASE", "WHEN", "THEN", "ELSE", "END", "TRUE", "FALSE"),
+    }
 )
 """Reserved in any case, except after a dot. NAME is one only where a pattern begins."""
 
@@ -60,9 +63,10 @@ def unescape(body: str) -> str:
     def replace(found: re.Match[str]) -> str:
         word = found.group()
         if word[1] in "uU" and len(word) > 2:
-            if int(word[2:], 16) > 0x10FFFF:
+            code = int.from_bytes(bytes.fromhex(word[2:]), "big")
+            if code > 0x10FFFF:
                 raise ValueError(word)
-            return chr(int(word[2:], 16))
+            return chr(code)
         if word == "''":
             return "'"
         if word[1] in _UNESCAPES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeAlias, Union
+from typing import TYPE_CHECKING, TypeAlias
 
 from cepheid.language.parse import Draft, read_patterns
 from cepheid.language.pattern import Pattern
@@ -40,7 +40,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def check(
-    patterns: Union[Pattern, Iterable[Pattern]],
+    patterns: Pattern | Iterable[Pattern],
     schema: pa.Schema | None = None,
     *,
     time: str = "ts",

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from cepheid.language import syntax as s
 from cepheid.language.text import expression_text
+from cepheid.pattern.describe import describe
 
 
 class ConditionKind(str, Enum):
@@ -39,11 +40,15 @@ class Condition:
         return expression_text(self.expression)
 
 
+def has_neighbours(expression: s.Expression) -> bool:
+    """Whether a condition is about pairs of neighbours. Of a set of one event it holds, whatever it says."""
+    return any(isinstance(node, s.Neighbour) for node in s.walk(expression))
+
+
 def _kind(expression: s.Expression) -> ConditionKind:
-    nodes = list(s.walk(expression))
-    if any(isinstance(node, s.Aggregate) for node in nodes):
+    if any(isinstance(node, s.Aggregate) for node in s.walk(expression)):
         return ConditionKind.AGGREGATE
-    if any(isinstance(node, s.Neighbour) for node in nodes):
+    if has_neighbours(expression):
         return ConditionKind.NEIGHBOUR
     if len(s.variables(expression)) <= 1:
         return ConditionKind.FILTER
@@ -71,8 +76,8 @@ class Variable:
 class Negation:
     """A negated variable, with the nearest positive variables that it must come after and before.
 
-    A match fails if an event of this type lies there and satisfies all of ``conditions``. They belong to the negation alone:
-    whether they hold without such an event does not matter.
+    A match fails if an event of this type lies there and satisfies all of ``conditions``. They belong to the negation
+    alone: nothing is asked of the match by them.
     """
 
     name: str
@@ -127,3 +132,6 @@ class NormalForm:
     branches: tuple[Branch, ...]
     selection: s.Selection
     output: tuple[s.ReturnItem, ...] | None
+
+    def __str__(self) -> str:
+        return describe(self)

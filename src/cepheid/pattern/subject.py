@@ -31,9 +31,7 @@ class Subject:
         few = branch_count(self.pattern.structure) <= MAX_BRANCHES
         branches = expand(self.pattern.structure) if few else []
         object.__setattr__(self, "kinds", kinds)
-        object.__setattr__(
-            self, "branches", [frozenset(s.event_of(e).variable for e in s.leaves(b)) for b in branches]
-        )
+        object.__setattr__(self, "branches", [frozenset(s.event_of(e).variable for e in s.leaves(b)) for b in branches])
 
     @property
     def pattern(self) -> Pattern:

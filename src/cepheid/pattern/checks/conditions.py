@@ -71,7 +71,7 @@ def neighbours(subject: Subject) -> Iterator[Problem]:
     """``b[i]`` and ``b[i-1]`` come together, on one KL variable a condition."""
     for condition in s.conjuncts(subject.pattern.condition):
         nodes = [node for node in s.walk(condition) if isinstance(node, s.Neighbour)]
-        for node in nodes:
+        for node in {node.variable: node for node in reversed(nodes)}.values():
             kind = subject.kinds.get(node.variable)
             if kind is not None and kind is not Kind.KLEENE and subject.complete:
                 yield subject.problem(
@@ -127,9 +127,7 @@ def returned(subject: Subject) -> Iterator[Problem]:
             elif isinstance(node, (s.Attribute, s.EventRef)):
                 kind = subject.kinds.get(node.variable)
                 if kind is Kind.NEGATED:
-                    yield subject.problem(
-                        f"'{node.variable}' is negated: a match has no such event to return", node
-                    )
+                    yield subject.problem(f"'{node.variable}' is negated: a match has no such event to return", node)
                 elif kind is Kind.KLEENE:
                     lists.add(node.variable)
         if len(lists) > 1:

@@ -204,8 +204,7 @@ class Typing:
         if function.result is None and given > 1:
             return self._comparable(e, e.arguments)
         found = [
-            self._require(argument, function.parameter(place), e.function)
-            for place, argument in enumerate(e.arguments)
+            self._require(argument, function.parameter(place), e.function) for place, argument in enumerate(e.arguments)
         ]
         return found[0] if function.result is None else function.result
 
@@ -268,26 +267,26 @@ def _comparison_hint(types: set[DataType]) -> str | None:
 
 def _arithmetic_result(operator: str, left: DataType, right: DataType) -> DataType | None:
     """The type of ``left operator right``, or None where it has no meaning."""
-    T, V = DataType.TIMESTAMP, DataType.INTERVAL
+    time, length = DataType.TIMESTAMP, DataType.INTERVAL
     if left in NUMBERS | _OPEN and right in NUMBERS | _OPEN:
         if operator == "/" and {left, right} <= NUMBERS:
             return DataType.FLOAT
         return DataType.UNKNOWN if {left, right} & _OPEN else _wider(left, right)
-    if {left, right} & _OPEN and {left, right} <= {T, V} | _OPEN:
+    if {left, right} & _OPEN and {left, right} <= {time, length} | _OPEN:
         return DataType.UNKNOWN
     match operator, left, right:
         case ("+", DataType.TIMESTAMP, DataType.INTERVAL) | ("+", DataType.INTERVAL, DataType.TIMESTAMP):
-            return T
+            return time
         case "-", DataType.TIMESTAMP, DataType.INTERVAL:
-            return T
+            return time
         case ("-", DataType.TIMESTAMP, DataType.TIMESTAMP) | ("+" | "-", DataType.INTERVAL, DataType.INTERVAL):
-            return V
+            return length
         case ("*", DataType.INTERVAL, DataType.INTEGER | DataType.NUMBER) | (
             "*",
             DataType.INTEGER | DataType.NUMBER,
             DataType.INTERVAL,
         ):
-            return V
+            return length
         case "/", DataType.INTERVAL, DataType.INTERVAL:
             return DataType.FLOAT
     return None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import permutations, product
 
 from cepheid.language import syntax as s
-from cepheid.pattern.normal import Branch, Condition, ConditionKind, Variable
+from cepheid.pattern.normal import Branch, Condition, Variable, has_neighbours
 from cepheid.pattern.rewrites.fold import compare
 
 MAX_TERMS = 100
@@ -23,7 +23,7 @@ def find_contradictions(branch: Branch) -> Branch:
 def contradiction(conditions: tuple[Condition, ...], variables: tuple[Variable, ...]) -> str | None:
     """Why no events satisfy all of the conditions, or None where that is not known."""
     # A set of one event has no neighbours, so nothing that is said of them is impossible.
-    conditions = tuple(c for c in conditions if c.kind is not ConditionKind.NEIGHBOUR)
+    conditions = tuple(c for c in conditions if not has_neighbours(c.expression))
     for condition in conditions:
         if isinstance(condition.expression, s.Literal):
             return f"{condition} is not true"
@@ -64,25 +64,21 @@ def _order_broken(conditions: tuple[Condition, ...], variables: tuple[Variable, 
                 edge(left, right, False)
                 edge(right, left, False)
             case s.Comparison("<>", left, right):
+                edge(left, left, False)
+                edge(right, right, False)
                 unequal.append((left, right, condition))
-    terms = list(dict.fromkeys([t for pair in strict for t in pair] + [t for l, r, _ in unequal for t in (l, r)]))
     for variable in variables:
         count = s.Aggregate("COUNT", variable.name, None)
-        if count in terms:
+        if any(count in pair for pair in strict):
             edge(s.Literal(variable.minimum), count, False)
             if variable.maximum is not None:
                 edge(count, s.Literal(variable.maximum), False)
-    terms = list(dict.fromkeys([*terms, *(t for pair in strict for t in pair)]))
+    terms = list(dict.fromkeys(term for pair in strict for term in pair))
     if len(terms) > MAX_TERMS:
         return None
-    for low, high in combinations((t for t in terms if isinstance(t, s.Literal)), 2):
-        if compare("<", low.value, high.value):
-            edge(low, high, True)
-        elif compare(">", low.value, high.value):
-            edge(high, low, True)
-        elif compare("=", low.value, high.value):
-            edge(low, high, False)
-            edge(high, low, False)
+    for one, other in permutations((t for t in terms if isinstance(t, s.Literal)), 2):
+        if compare("<=", one.value, other.value):
+            edge(one, other, bool(compare("<", one.value, other.value)))
     for middle, low, high in product(terms, repeat=3):
         if (low, middle) in strict and (middle, high) in strict:
             edge(low, high, strict[low, middle] or strict[middle, high])
@@ -97,9 +93,7 @@ def _order_broken(conditions: tuple[Condition, ...], variables: tuple[Variable, 
     return None
 
 
-def _in_circle(
-    condition: Condition, term: s.Expression, reach: dict[tuple[s.Expression, s.Expression], bool]
-) -> bool:
+def _in_circle(condition: Condition, term: s.Expression, reach: dict[tuple[s.Expression, s.Expression], bool]) -> bool:
     """Whether both sides of a comparison lie on a circle through a term."""
     match condition.expression:
         case s.Comparison(_, left, right):

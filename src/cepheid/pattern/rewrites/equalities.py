@@ -13,44 +13,44 @@ from cepheid.pattern.normal import Branch, Condition
 def derive_equalities(branch: Branch) -> Branch:
     """``a.k = b.k``, ``b.k = c.k`` → also ``a.k = c.k``; ``a.k = b.k``, ``a.k = 5`` → also ``b.k = 5``.
 
-    A negation learns from the conditions of the match, since they hold wherever it is asked; the match learns nothing from a
-    negation.
+    A negation learns from the conditions of the match, since they hold wherever it is asked; the match learns nothing
+    from a negation.
     """
-    order = {name: i for i, name in enumerate(branch.names)}
+    place = {name: i for i, name in enumerate(branch.names)}
 
-    def derive(known: Iterable[Condition], about: str | None) -> tuple[Condition, ...]:
-        present = {c.expression for c in known}
-        found = []
-        for group in _groups(known):
-            terms = sorted(group, key=lambda t: min((order[v] for v in s.variables(t)), default=len(order)))
+    def derive(known: Iterable[Condition], about: str | None) -> Iterator[Condition]:
+        equal = list(_equalities(known))
+        for group in _groups(equal):
+            terms = sorted(group, key=lambda term: min((place[v] for v in s.variables(term)), default=len(place)))
             for left, right in combinations(terms, 2):
-                expression = s.Comparison("=", left, right)
-                mentioned = s.variables(expression)
-                if mentioned and expression not in present and (about is None or about in mentioned):
-                    found.append(Condition(expression, derived=True))
-        return tuple(found)
+                mentioned = s.variables(left) | s.variables(right)
+                wanted = mentioned if about is None else about in mentioned
+                if wanted and (left, right) not in equal and (right, left) not in equal:
+                    yield Condition(s.Comparison("=", left, right), derived=True)
 
     positive = branch.conditions
-    return replace(
-        branch,
-        conditions=(*positive, *derive(positive, None)),
-        negations=tuple(
-            replace(n, conditions=(*n.conditions, *derive((*positive, *n.conditions), n.name)))
-            for n in branch.negations
-        ),
+    negations = (
+        replace(n, conditions=(*n.conditions, *derive((*positive, *n.conditions), n.name))) for n in branch.negations
     )
+    return replace(branch, conditions=(*positive, *derive(positive, None)), negations=tuple(negations))
 
 
-def _groups(conditions: Iterable[Condition]) -> Iterator[list[s.Expression]]:
-    """Sets of terms that must be equal, each term a constant or a function of one event."""
-    groups: list[dict[s.Expression, None]] = []
+def _equalities(conditions: Iterable[Condition]) -> Iterator[tuple[s.Expression, s.Expression]]:
+    """Pairs of terms that must be equal, each a constant or a function of one event."""
     for condition in conditions:
         match condition.expression:
             case s.Comparison("=", left, right) if _is_term(left) and _is_term(right):
-                touching = [g for g in groups if left in g or right in g]
-                groups = [g for g in groups if g not in touching]
-                groups.append({left: None, right: None} | {t: None for g in touching for t in g})
-    return (list(group) for group in groups if len(group) > 2)
+                yield left, right
+
+
+def _groups(pairs: Iterable[tuple[s.Expression, s.Expression]]) -> list[dict[s.Expression, None]]:
+    """Sets of terms that must all be equal; a dictionary keeps them in the order in which they came."""
+    groups: list[dict[s.Expression, None]] = []
+    for left, right in pairs:
+        touching = [group for group in groups if left in group or right in group]
+        groups = [group for group in groups if group not in touching]
+        groups.append({term: None for group in touching for term in group} | {left: None, right: None})
+    return groups
 
 
 def _is_term(expression: s.Expression) -> bool:

@@ -10,11 +10,14 @@ from typing import Any
 
 from cepheid.language import syntax as s
 from cepheid.language.values import Interval, Timestamp
-from cepheid.pattern.normal import Branch, Condition
+from cepheid.pattern.normal import Branch, Condition, has_neighbours
 
 
 def fold_constants(branch: Branch) -> Branch:
-    """``a.x > 2 * 3`` → ``a.x > 6``; conditions that always hold are dropped, one that never does rules the branch out."""
+    """``a.x > 2 * 3`` → ``a.x > 6``.
+
+    A condition that always holds is dropped; one that never does rules the branch out.
+    """
     never = branch.never
     for condition in branch.conditions:
         folded = fold_condition(condition.expression)
@@ -32,13 +35,9 @@ def fold_constants(branch: Branch) -> Branch:
 def fold_condition(expression: s.Expression) -> s.Expression:
     """The folded condition. One on neighbours says nothing about a set of one event, so it stays one on neighbours."""
     folded = fold(expression)
-    if _has_neighbours(expression) and not _has_neighbours(folded) and folded != s.Literal(True):
+    if has_neighbours(expression) and not has_neighbours(folded) and folded != s.Literal(True):
         return expression
     return folded
-
-
-def _has_neighbours(expression: s.Expression) -> bool:
-    return any(isinstance(node, s.Neighbour) for node in s.walk(expression))
 
 
 def fold(expression: s.Expression) -> s.Expression:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cepheid.language import syntax as s
-from cepheid.pattern.normal import Branch, Condition, ConditionKind
+from cepheid.pattern.normal import Branch, Condition, has_neighbours
 
 
 def split_conjunctions(branch: Branch) -> Branch:
@@ -13,6 +13,6 @@ def split_conjunctions(branch: Branch) -> Branch:
 
 def _split(condition: Condition) -> list[Condition]:
     parts = [Condition(part, condition.derived) for part in s.conjuncts(condition.expression)]
-    if condition.kind is ConditionKind.NEIGHBOUR and any(p.kind is not ConditionKind.NEIGHBOUR for p in parts):
+    if len({has_neighbours(part.expression) for part in parts}) > 1:
         return [condition]  # a part without neighbours would also be asked of a set of one event
     return parts

@@ -1,0 +1,146 @@
+"""``cepheid``: the commands, thin shells around the library."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from cepheid.cli.files import FileError, read_patterns, read_schema
+from cepheid.language.pattern import Pattern
+from cepheid.language.problems import PatternError
+from cepheid.pattern.check import check as check_patterns
+from cepheid.pattern.normalise import normalise
+from cepheid.pattern.read import parse_all
+from cepheid.pattern.schema import SchemaError
+
+app = typer.Typer(
+    help="Find complex event patterns in streams and tables of events.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def main() -> None:
+    app()
+
+
+def fail(message: str) -> NoReturn:
+    """Say what is wrong and stop, as with a mistake in the command's own options."""
+    err.print("[red]error:[/red]", end=" ")
+    err.print(message, markup=False)
+    raise typer.Exit(2)
+
+
+def _show_version(wanted: bool) -> None:
+    if not wanted:
+        return
+    for package in ("cepheid", "numpy", "pyarrow", "numba", "pyspark"):
+        try:
+            found = version(package)
+        except PackageNotFoundError:
+            found = "not installed (pip install 'cepheid\\[spark]')" if package == "pyspark" else "not installed"
+        out.print(f"{package} {found}")
+    out.print(f"python {platform.python_version()}")
+    raise typer.Exit
+
+
+@app.callback()
+def options(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Show the versions and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def check(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Files with patterns; - reads standard input.", metavar="FILE", show_default=False),
+    ],
+    events: Annotated[
+        Path | None,
+        typer.Option(
+            "--events", "-e", help="Also check against the columns of these events (Parquet, Arrow, CSV, JSON lines)."
+        ),
+    ] = None,
+    time: Annotated[str, typer.Option(help="The column with an event's time.")] = "ts",
+    type_: Annotated[
+        str, typer.Option("--type", help="The column with an event's type; an empty one says that there is none.")
+    ] = "type",
+    tie_breaker: Annotated[str | None, typer.Option(help="The column that orders events of the same time.")] = None,
+    modules: Annotated[
+        list[str] | None, typer.Option("--import", help="A Python module that registers functions; may be repeated.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Report problems only.")] = False,
+) -> None:
+    """Check patterns: report every mistake, or show what each pattern means.
+
+    The exit code is 0 if all patterns can be run, 1 if one of them cannot, 2 if a file cannot be read.
+    """
+    for module in modules or []:
+        _import(module)
+    wrong = patterns = 0
+    with _failing_plainly():
+        schema = None if events is None else read_schema(events)
+        for file in files:
+            text, name = read_patterns(file)
+            try:
+                found = parse_all(text, name=name)
+                check_patterns(found, schema, time=time, type=type_ or None, tie_breaker=tie_breaker)
+            except PatternError as error:
+                wrong += len(error.problems)
+                err.print(f"{error}\n", markup=False)
+                continue
+            patterns += len(found)
+            for pattern in found:
+                _describe(pattern, name, quiet)
+    if wrong:
+        err.print(f"{wrong} problem{'s' if wrong > 1 else ''} found")
+        raise typer.Exit(1)
+    if not quiet:
+        out.print(f"{patterns} pattern{'s' if patterns > 1 else ''} can be run")
+
+
+def _describe(pattern: Pattern, file: str, quiet: bool) -> None:
+    normal = normalise(pattern)
+    if not quiet:
+        out.print(f"{normal}\n", markup=False)
+    for place, branch in enumerate(normal.branches, start=1):
+        if branch.never:
+            which = f" (branch {place})" if len(normal.branches) > 1 else ""
+            err.print("[yellow]warning:[/yellow]", end=" ")
+            err.print(f"{file}: {normal.name}{which} never matches: {branch.never}", markup=False)
+
+
+def _import(module: str) -> None:
+    """The current folder comes first, as it does for ``python -m``."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        fail(f"--import {module}: {error}")
+
+
+@contextmanager
+def _failing_plainly() -> Iterator[None]:
+    """What is wrong with a file is one line, not a traceback."""
+    try:
+        yield
+    except (FileError, SchemaError) as error:
+        fail(str(error))

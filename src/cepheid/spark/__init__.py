@@ -1,0 +1,13 @@
+"""Cepheid on Apache Spark. Imported only by those who want it: PySpark is an extra."""
+
+from importlib.util import find_spec
+
+if find_spec("pyspark") is None:
+    raise ModuleNotFoundError(
+        "Cepheid on Spark needs PySpark, which is not installed. Install it with: pip install 'cepheid[spark]'",
+        name="pyspark",
+    )
+
+from cepheid.spark.session import local_session
+
+__all__ = ["local_session"]
