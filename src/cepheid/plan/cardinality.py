@@ -1,0 +1,68 @@
+"""How many partial matches there are to be expected in a window."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+from cepheid.pattern.normal import Branch, Variable
+from cepheid.stats.estimates import Estimates
+
+HUGE = 1e100
+"""What is larger is all the same to a planner."""
+
+
+class Cardinality:
+    """Expected numbers of partial matches over subsets of a branch's variables, all in one window."""
+
+    def __init__(self, branch: Branch, estimates: Estimates) -> None:
+        self._branch = branch
+        self._conditions = [
+            (c.variables, estimates.selectivity_of(c)) for c in branch.conditions if len(c.variables) > 1
+        ]
+        self._counts = {v.name: _count(v, estimates.count_of(v.name)) for v in branch.variables}
+        self._before: dict[str, set[str]] = {v.name: set() for v in branch.variables}
+        for earlier, later in _closure(branch):
+            self._before[later].add(earlier)
+        self.of = cache(self._of)
+        self._extensions = cache(self._linear_extensions)
+
+    def _of(self, subset: frozenset[str]) -> float:
+        """Π W·r_i · Π sel_ij over the subset, times the chance that the events come in the order that SEQ demands.
+
+        The papers give each ordered pair a selectivity of its own. Pairs are not independent (a < b and b < c imply
+        a < c), so the chance is counted: of all |S|! orders, those that keep the partial order.
+        """
+        size = math.prod(self._counts[v] for v in subset)
+        size *= math.prod(selectivity for needed, selectivity in self._conditions if needed <= subset)
+        return min(size * self._extensions(subset) / math.factorial(len(subset)), HUGE)
+
+    def _linear_extensions(self, subset: frozenset[str]) -> int:
+        """In how many orders the variables can come: one of those that nothing must follow comes last."""
+        if len(subset) <= 1:
+            return 1
+        last = [v for v in subset if not any(v in self._before[other] for other in subset)]
+        return sum(self._extensions(subset - {v}) for v in last)
+
+
+def _count(variable: Variable, events: float) -> float:
+    """The sets that a KL variable can be bound to; for a single event, the events themselves."""
+    if not variable.is_kleene:
+        return events
+    least = variable.minimum or 1
+    most = events if variable.maximum is None else min(events, variable.maximum)
+    total = 0.0
+    for size in range(least, max(least, int(most)) + 1):
+        # n over k, for a number of events that need not be whole
+        ways = math.lgamma(events + 1) - math.lgamma(size + 1) - math.lgamma(max(events - size, 0) + 1)
+        total += math.exp(min(ways, 230.0))
+        if total > HUGE:
+            break
+    return total
+
+
+def _closure(branch: Branch) -> set[tuple[str, str]]:
+    pairs = set(branch.order)
+    for middle in (v.name for v in branch.variables):
+        pairs |= {(x, z) for x, y in pairs if y == middle for w, z in pairs if w == middle}
+    return pairs

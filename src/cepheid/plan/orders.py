@@ -1,0 +1,51 @@
+"""Searching for an order in which to take the variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import TypeAlias
+
+from cepheid.pattern.normal import Branch
+from cepheid.plan.cardinality import Cardinality
+
+Order: TypeAlias = "tuple[str, ...]"
+OrderSearch: TypeAlias = Callable[[Branch, Cardinality], Order]
+
+MAX_EXACT = 15
+"""Up to so many variables all orders are considered; beyond, the greedy search takes over."""
+
+
+def pattern_order(branch: Branch, cardinality: Cardinality) -> Order:
+    """The eager automaton: as written."""
+    return tuple(v.name for v in branch.variables)
+
+
+def by_rate(branch: Branch, cardinality: Cardinality) -> Order:
+    """The lazy chain automaton of frequencies alone: the rarest variable first."""
+    return tuple(sorted(pattern_order(branch, cardinality), key=lambda v: cardinality.of(frozenset({v}))))
+
+
+def greedy(branch: Branch, cardinality: Cardinality) -> Order:
+    """Algorithm 2: always the variable that adds the fewest partial matches."""
+    order: Order = ()
+    rest = list(pattern_order(branch, cardinality))
+    while rest:
+        best = min(rest, key=lambda v: cardinality.of(frozenset({*order, v})))
+        order = (*order, best)
+        rest.remove(best)
+    return order
+
+
+def exact(branch: Branch, cardinality: Cardinality) -> Order:
+    """The cheapest of all orders, by dynamic programming over subsets: a prefix costs the same in any order."""
+    names = pattern_order(branch, cardinality)
+    if len(names) > MAX_EXACT:
+        return greedy(branch, cardinality)
+    best: dict[frozenset[str], tuple[float, Order]] = {frozenset(): (0.0, ())}
+    for size in range(1, len(names) + 1):
+        for chosen in combinations(names, size):
+            subset = frozenset(chosen)
+            cost, order = min((best[subset - {v}][0], (*best[subset - {v}][1], v)) for v in chosen)
+            best[subset] = cost + cardinality.of(subset), order
+    return best[frozenset(names)][1]

@@ -1,0 +1,59 @@
+"""An evaluation plan: a binary tree over the variables of a branch, read as a join plan.
+
+A left-deep tree is a lazy chain automaton, the left-deep tree in pattern order the eager automaton, and a bushy tree a
+ZStream plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The events of one variable."""
+
+    variable: str
+
+    def __str__(self) -> str:
+        return self.variable
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Partial matches of the left side combined with those of the right."""
+
+    left: Plan
+    right: Plan
+
+    def __str__(self) -> str:
+        return f"({self.left} ⋈ {self.right})"
+
+
+Plan: TypeAlias = Leaf | Join
+
+
+def chain(order: Sequence[str]) -> Plan:
+    """The left-deep tree that takes the variables in this order.
+
+    >>> print(chain(["c", "a", "b"]))
+    ((c ⋈ a) ⋈ b)
+    """
+    leaves: list[Plan] = [Leaf(variable) for variable in order]
+    return reduce(Join, leaves)
+
+
+def variables(plan: Plan) -> tuple[str, ...]:
+    """From left to right."""
+    return tuple(node.variable for node in nodes(plan) if isinstance(node, Leaf))
+
+
+def nodes(plan: Plan) -> Iterator[Plan]:
+    """Every node, children before their parent, left before right: the order in which they are evaluated."""
+    if isinstance(plan, Join):
+        yield from nodes(plan.left)
+        yield from nodes(plan.right)
+    yield plan

@@ -1,0 +1,52 @@
+"""Searching for a tree over the variables."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from cepheid.pattern.normal import Branch
+from cepheid.plan.cardinality import Cardinality
+from cepheid.plan.orders import exact, pattern_order
+from cepheid.plan.tree import Join, Leaf, Plan, chain
+
+MAX_EXACT = 11
+"""Up to so many variables all trees are considered; beyond, the best left-deep tree is taken."""
+
+
+def zstream(branch: Branch, cardinality: Cardinality) -> Plan:
+    """Algorithm 3: the best tree whose leaves stand in pattern order, by dynamic programming over intervals."""
+    names = pattern_order(branch, cardinality)
+    best: dict[tuple[int, int], tuple[float, Plan]] = {
+        (i, i): (cardinality.of(frozenset({name})), Leaf(name)) for i, name in enumerate(names)
+    }
+    for length in range(1, len(names)):
+        for first in range(len(names) - length):
+            last = first + length
+            here = cardinality.of(frozenset(names[first : last + 1]))
+            cost, split = min((best[first, cut][0] + best[cut + 1, last][0], cut) for cut in range(first, last))
+            best[first, last] = cost + here, Join(best[first, split][1], best[split + 1, last][1])
+    return best[0, len(names) - 1][1]
+
+
+def bushy(branch: Branch, cardinality: Cardinality) -> Plan:
+    """The cheapest of all trees, by dynamic programming over subsets."""
+    names = pattern_order(branch, cardinality)
+    if len(names) > MAX_EXACT:
+        return chain(exact(branch, cardinality))
+    best: dict[frozenset[str], tuple[float, Plan]] = {
+        frozenset({name}): (cardinality.of(frozenset({name})), Leaf(name)) for name in names
+    }
+    for size in range(2, len(names) + 1):
+        for chosen in combinations(names, size):
+            subset = frozenset(chosen)
+            # The first variable of a subset is always on the left: the mirror image of a tree costs the same.
+            splits = (
+                frozenset({chosen[0], *others})
+                for count in range(size - 1)
+                for others in combinations(chosen[1:], count)
+            )
+            cost, left = min(
+                ((best[part][0] + best[subset - part][0], part) for part in splits), key=lambda candidate: candidate[0]
+            )
+            best[subset] = cost + cardinality.of(subset), Join(best[left][1], best[subset - left][1])
+    return best[frozenset(names)][1]

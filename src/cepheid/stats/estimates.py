@@ -1,0 +1,44 @@
+"""What is known about a stream when a plan is made: how often events arrive, and how often conditions hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cepheid.pattern.normal import Branch, Condition, ConditionKind
+
+DEFAULT_SELECTIVITY = {
+    ConditionKind.FILTER: 1.0,  # the arrival rate of a variable counts only the events that pass its filters
+    ConditionKind.EQUALITY: 0.01,
+    ConditionKind.COMPARISON: 0.5,
+    ConditionKind.NEIGHBOUR: 0.5,
+    ConditionKind.AGGREGATE: 0.5,
+    ConditionKind.GENERAL: 0.5,
+}
+"""What is assumed of a condition that nothing is known of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """Arrival rates and selectivities.
+
+    ``counts``: how many events of each variable, its filters passed, arrive in one window: the papers' W·r.
+    ``selectivity``: the share of combinations of events that satisfy a condition: the papers' sel.
+    """
+
+    counts: Mapping[str, float] = field(default_factory=dict)
+    selectivity: Mapping[Condition, float] = field(default_factory=dict)
+
+    def count_of(self, variable: str) -> float:
+        return self.counts.get(variable, 1.0)
+
+    def selectivity_of(self, condition: Condition) -> float:
+        """A derived condition adds nothing to those that it follows from."""
+        if condition.derived:
+            return 1.0
+        return self.selectivity.get(condition, DEFAULT_SELECTIVITY[condition.kind])
+
+
+def nothing_known(branch: Branch) -> Estimates:
+    """All variables equally frequent, all conditions as selective as their kind usually is."""
+    return Estimates({v.name: 1.0 for v in branch.variables})
