@@ -23,36 +23,50 @@ Draw = Any
 # --- streams --------------------------------------------------------------------------------------------
 
 
+def event(draw: Draw, time: int, type_: str, seq: int, timestamps: bool) -> dict[str, Any]:
+    """An event whose attributes often agree with those of others, and sometimes are missing."""
+    return {
+        "ts": START + dt.timedelta(seconds=time) if timestamps else time,
+        "type": type_,
+        "x": draw(st.sampled_from([*[1] * 5, 0, 2, 3, -2, None])),
+        "y": draw(st.sampled_from([0.5, 0.5, 2.0, 2.0, 0.0, -1.5, float("nan"), None])),
+        "k": draw(st.sampled_from([*["p"] * 8, "q", "p_", None])),
+        "f": draw(st.sampled_from([True, True, False, None])),
+        "h": draw(st.sampled_from([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0], [1.0, 1.0, 1.0], [2.0, 4.0], None])),
+        "seq": seq,
+    }
+
+
 @st.composite
 def streams(
-    draw: Draw, *, types: Sequence[str] = TYPES, timestamps: bool = False, distinct: bool = False, most: int = 6
+    draw: Draw,
+    *,
+    script: Sequence[str] = (),
+    types: Sequence[str] = TYPES,
+    timestamps: bool = False,
+    distinct: bool = False,
+    most: int = 6,
 ) -> list[dict[str, Any]]:
-    """A few events with ties, nulls, not-a-numbers and repeated rows."""
-    count = draw(st.sampled_from([0, 2, *range(3, most + 1), most, most]))
-    times = draw(st.lists(st.integers(0, 8), min_size=count, max_size=count, unique=distinct))
-    events: list[dict[str, Any]] = []
-    for place, time in enumerate(times):
-        if events and not distinct and draw(st.integers(0, 9)) == 0:
-            events.append({**draw(st.sampled_from(events)), "seq": place})
-            continue
-        events.append(
-            {
-                "ts": START + dt.timedelta(seconds=time) if timestamps else time,
-                "type": draw(st.sampled_from(types)),
-                "x": draw(st.sampled_from([None, -2, 0, 1, 1, 2, 3])),
-                "y": draw(st.sampled_from([None, float("nan"), -1.5, 0.0, 0.5, 0.5, 2.0, 2.0])),
-                "k": draw(st.sampled_from([None, "p", "p", "p", "q", "p_"])),
-                "f": draw(st.sampled_from([None, True, False])),
-                "h": draw(st.sampled_from([None, [1.0, 2.0, 3.0], [3.0, 1.0, 2.0], [1.0, 1.0, 1.0], [2.0, 4.0]])),
-                "seq": place,
-            }
-        )
-    return events
+    """Events of the types of a script, one after the other, among a few others; with ties, nulls and repeated rows."""
+    noise = draw(st.lists(st.sampled_from([*types, *TYPES]), max_size=max(0, most - len(script))))
+    wanted = [*script, *noise]
+    steps = [draw(st.sampled_from([1, 1, 1, 2] if distinct else [1, 1, 1, 2, 0])) for _ in script]
+    times = list(itertools.accumulate(steps))
+    times += draw(st.lists(st.integers(0, 8), min_size=len(noise), max_size=len(noise)))
+    if distinct and len(set(times)) < len(times):
+        times = [9 * time + place for place, time in enumerate(times)]
+    events = [
+        event(draw, time, type_, seq, timestamps) for seq, (time, type_) in enumerate(zip(times, wanted, strict=True))
+    ]
+    if events and not distinct and draw(st.integers(0, 4)) == 0:
+        events.append({**draw(st.sampled_from(events)), "seq": len(events)})
+    order = draw(st.permutations(range(len(events)))) if draw(st.booleans()) else range(len(events))
+    return [events[i] for i in order]
 
 
 # --- structure ------------------------------------------------------------------------------------------
 
-PLAIN_NAMES = tuple("abcdefgh")
+PLAIN_NAMES = tuple("abcdefghijklmnop")
 odd_names = st.one_of(
     st.sampled_from(["a", "é", "end", "name", "SEQ", "i", "two words", "back`quote", "card-payment", "ts", "_", "9"]),
     st.text(min_size=1, max_size=6).filter(str.isprintable),
@@ -63,7 +77,7 @@ odd_names = st.one_of(
 def structures(draw: Draw, *, sequences: bool = False, names: Sequence[str] = PLAIN_NAMES) -> s.Structure:
     """Up to four leaves; with ``sequences``, only such as have their events in a fixed order."""
     left = list(names)
-    budget = draw(st.integers(1, 4))
+    budget = draw(st.sampled_from([3, 4, 2, 1]))
 
     def leaf(negation: bool) -> s.Structure:
         nonlocal budget
@@ -76,13 +90,13 @@ def structures(draw: Draw, *, sequences: bool = False, names: Sequence[str] = PL
         return s.Negated(event) if kind == "not" else event
 
     def group(depth: int) -> s.Structure:
-        kinds = ["SEQ", "SEQ", "OR"] if sequences else ["SEQ", "SEQ", "AND", "OR", "ANY"]
+        kinds = ["SEQ", "SEQ", "SEQ", "OR"] if sequences else ["SEQ", "SEQ", "AND", "OR", "ANY"]
         kind = draw(st.sampled_from(kinds))
         if kind == "ANY":
             parts = tuple(s.Event(draw(st.sampled_from(TYPES)), left.pop(0)) for _ in range(draw(st.integers(1, 2))))
             return s.AnyOf(draw(st.integers(1, len(parts))), parts)
         inner: list[s.Structure] = []
-        for _ in range(draw(st.integers(1, 3))):
+        for _ in range(draw(st.sampled_from([3, 2, 1]))):
             if budget <= 0 and inner:
                 break
             if depth < 2 and budget > 1 and draw(st.booleans()):
@@ -95,7 +109,13 @@ def structures(draw: Draw, *, sequences: bool = False, names: Sequence[str] = PL
             return s.Sequence(tuple(inner))
         return s.Conjunction(tuple(inner)) if kind == "AND" else s.Disjunction(tuple(inner))
 
-    return leaf(negation=False) if budget == 1 and draw(st.booleans()) else group(0)
+    shape = draw(st.sampled_from(["flat", "flat", "nested", "leaf"]))
+    if shape == "leaf":
+        return leaf(negation=False)
+    if shape == "nested":
+        return group(0)
+    parts = [leaf(negation=place == 1) for place in range(draw(st.sampled_from([3, 2, 4])))]
+    return s.Sequence(tuple(parts)) if sequences or draw(st.booleans()) else s.Conjunction(tuple(parts))
 
 
 # --- conditions -----------------------------------------------------------------------------------------
@@ -206,16 +226,23 @@ class Expressions:
                 return s.Not(self.boolean(depth - 1))
 
     def operator(self) -> s.ComparisonOperator:
-        return self.choose(["=", "<>", "<", "<=", ">", ">="])
+        return self.choose(["<=", ">=", "=", "<>", "<", ">"])
 
     def simple(self) -> s.Expression:
         """What most conditions look like."""
         left, right = self.choose(self.singles + self.kleene), self.choose(self.singles + self.kleene)
         name = self.choose(["x", "y", "k"])
-        if self.draw(st.booleans()):
+        if left == right or self.draw(st.integers(0, 2)) == 0:
             literal = self.draw(self.strings) if name == "k" else self.draw(numbers)
             return s.Comparison(self.operator(), s.Attribute(left, name), s.Literal(literal))
         return s.Comparison(self.operator(), s.Attribute(left, name), s.Attribute(right, name))
+
+    def unlikely(self) -> s.Expression:
+        """A condition that most events do not satisfy."""
+        if self.kleene and self.draw(st.integers(0, 2)) == 0:
+            return s.Comparison(">", s.Aggregate("COUNT", self.choose(self.kleene), None), s.Literal(2))
+        attribute = s.Attribute(self.choose(self.singles + self.kleene), "x")
+        return s.Comparison(self.choose(["<", ">"]), attribute, s.Literal(self.choose([-1, 0, 2, 3])))
 
     def neighbours(self, variable: str) -> s.Expression:
         """A condition in which both b[i] and b[i-1] stand, alone or in a larger expression."""
@@ -231,17 +258,17 @@ class Expressions:
 def conditions(draw: Draw, structure: s.Structure, literals: Draw = None) -> s.Expression | None:
     """Conjuncts each of which fits a branch and mentions at most one negated variable."""
     conjuncts: list[s.Expression] = []
-    if draw(st.integers(0, 3)) == 0:  # a chain of equal keys, as many patterns have
+    if draw(st.booleans()):  # a chain of equal keys, as many patterns have
         leaves = [s.event_of(leaf).variable for leaf in s.leaves(draw(st.sampled_from(expand(structure))))]
-        key = draw(st.sampled_from(["x", "k"]))
-        conjuncts += [
-            s.Comparison("=", s.Attribute(a, key), s.Attribute(b, key)) for a, b in itertools.pairwise(leaves)
-        ]
+        key = draw(st.sampled_from(["k", "k", "x"]))
+        star = draw(st.booleans())  # all equal to the last one, or each to the next
+        pairs = [(name, leaves[-1]) for name in leaves[:-1]] if star else itertools.pairwise(leaves)
+        conjuncts += [s.Comparison("=", s.Attribute(a, key), s.Attribute(b, key)) for a, b in pairs]
         if draw(st.booleans()):
             conjuncts.append(s.Comparison("=", s.Attribute(leaves[0], key), s.Literal(1 if key == "x" else "p")))
         negated = {leaf.event.variable for leaf in s.leaves(structure) if isinstance(leaf, s.Negated)}
         conjuncts = [c for c in conjuncts if len(s.variables(c) & negated) < 2]
-    for _ in range(draw(st.sampled_from([0, 0, 1, 1, 2, 3]))):
+    for _ in range(draw(st.sampled_from([0, 0, 1, 1, 1, 2]))):
         branch = list(s.leaves(draw(st.sampled_from(expand(structure)))))
         singles = [leaf.variable for leaf in branch if isinstance(leaf, s.Event)]
         kleene = [leaf.event.variable for leaf in branch if isinstance(leaf, s.Kleene)]
@@ -252,7 +279,13 @@ def conditions(draw: Draw, structure: s.Structure, literals: Draw = None) -> s.E
         if kleene and draw(st.integers(0, 3)) == 0:
             conjuncts.append(maker.neighbours(draw(st.sampled_from(kleene))))
         else:
-            conjuncts.append(maker.simple() if draw(st.booleans()) else maker.boolean())
+            kind = draw(st.sampled_from(["simple", "simple", "not or", "any"]))
+            if kind == "simple":
+                conjuncts.append(maker.simple())
+            elif kind == "not or":  # what other rewrites turn into several conditions
+                conjuncts.append(s.Not(s.Or((maker.unlikely(), maker.unlikely()))))
+            else:
+                conjuncts.append(maker.boolean())
     return s.conjunction(conjuncts) if conjuncts else None
 
 
@@ -305,20 +338,29 @@ def patterns(draw: Draw, *, timestamps: bool | None = None, events_window: bool 
 
 @st.composite
 def patterns_with_streams(draw: Draw) -> tuple[Pattern, list[dict[str, Any]], dict[str, Any]]:
-    """A pattern, a stream that it can be run on, and the options to run it with."""
+    """A pattern, a stream on which it has a chance, and the options to run it with."""
     pattern = draw(patterns())
-    timestamps = pattern.window is not None and pattern.window.kind is s.WindowKind.TIME
-    tie_breaker = draw(st.sampled_from([None, "seq"]))
-    distinct = pattern.window is not None and pattern.window.kind is s.WindowKind.EVENTS and tie_breaker is None
-    types = [s.event_of(leaf).type for leaf in s.leaves(pattern.structure)]
-    events = draw(streams(types=[*types, *types, "C"], timestamps=timestamps, distinct=distinct))
+    assert pattern.window is not None
+    timestamps = pattern.window.kind is s.WindowKind.TIME
+    tie_breaker = draw(st.sampled_from([None, None, "seq"]))
+    distinct = pattern.window.kind is s.WindowKind.EVENTS and tie_breaker is None
+    leaves = list(s.leaves(draw(st.sampled_from(expand(pattern.structure)))))
+    script = [
+        s.event_of(leaf).type
+        for leaf in leaves
+        if not isinstance(leaf, s.Negated)
+        for _ in range(draw(st.integers(leaf.minimum, 2)) if isinstance(leaf, s.Kleene) else 1)
+    ]
+    types = [s.event_of(leaf).type for leaf in leaves]
+    events = draw(streams(script=script, types=types, timestamps=timestamps, distinct=distinct, most=7))
     return pattern, events, {"tie_breaker": tie_breaker}
 
 
 @st.composite
 def written_patterns(draw: Draw) -> Pattern:
     """Patterns with names, strings and numbers as odd as can be, for reading and writing."""
-    names = draw(st.lists(odd_names, min_size=12, max_size=12, unique=True))
+    odd = draw(st.lists(odd_names, min_size=1, max_size=4, unique=True))
+    names = [*odd, *(name for name in PLAIN_NAMES if name not in odd)]
     structure = draw(structures(names=names))
     literals = st.one_of(strings, st.text(max_size=8))
     base = draw(patterns())

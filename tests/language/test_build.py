@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+import numpy as np
 import pytest
 
 import cepheid
@@ -71,6 +72,12 @@ def test_built_and_written_patterns_are_equal(built: Pattern, text: str) -> None
     cepheid.check(built)
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert seq(a).where(a.x.between(np.float64(2.5), np.int32(3))).within(np.int64(5)) == cepheid.parse(
+        "PATTERN SEQ(Stock a) WHERE a.x BETWEEN 2.5 AND 3 WITHIN 5"
+    )
+
+
 def test_conditions_add_up() -> None:
     assert seq(a).where(a.x > 1).where(a.y > 2, a.z > 3) == seq(a).where("a.x > 1 AND a.y > 2 AND a.z > 3")
 
@@ -108,6 +115,9 @@ def test_a_pattern_without_a_window_cannot_be_run() -> None:
         (lambda: seq(a).using("skip"), ValueError, "skip_till_any, skip_till_next, strict"),
         (lambda: seq(a).within(True), TypeError, "a window is"),
         (lambda: seq(a).within(2.5), TypeError, "a window is"),
+        (lambda: seq(a).within(-5), TypeError, "0 or more"),
+        (lambda: seq(a).returning(), ValueError, "at least one column"),
+        (lambda: seq(a).where(sum([a.x] * 1500, lit(0)) > 1), ValueError, "levels deep"),
         (lambda: seq(a).within("5 hurs"), cepheid.PatternError, "unknown unit"),
         (lambda: seq(a).where("a.x >"), cepheid.PatternError, "ends too early"),
         (lambda: seq(a).where(object()), TypeError, "expected a condition"),  # type: ignore[arg-type]

@@ -78,6 +78,11 @@ def test_partition_columns_must_exist() -> None:
         run("a.f", clauses="PARTITION BY k, region")
 
 
+def test_partition_columns_must_have_values_that_can_be_equal() -> None:
+    with pytest.raises(cepheid.PatternError, match="'h' is a list of numbers"):
+        run("a.f", clauses="PARTITION BY h")
+
+
 def test_ts_is_the_time_even_where_its_column_has_another_name() -> None:
     schema = pa.schema({"when": pa.timestamp("ns"), "type": pa.string()})
     pattern = cepheid.parse("PATTERN SEQ(A a, B b) WHERE b.ts - a.ts < 5 seconds WITHIN 1 minute")

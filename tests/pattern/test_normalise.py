@@ -119,7 +119,6 @@ branch 1
   filter      NULL
   not         Confirm c after l, before t
     equality    l.user = c.user
-    equality    t.user = c.user  (derived)
   never       o.x = NULL can never hold (a comparison with NULL is never true: write IS NULL)
 branch 2
   events      Login l, Transfer t (3 or more), `Time-out` x
@@ -128,7 +127,6 @@ branch 2
   neighbour   t[i].amount > t[i-1].amount
   not         Confirm c after l, before t
     equality    l.user = c.user
-    equality    t.user = c.user  (derived)
   within 10 minutes
   partitioned by bank
   using skip_till_next, consuming events

@@ -36,22 +36,42 @@ def seq(*parts: Part) -> Pattern:
 
 
 def and_(*parts: Part) -> Pattern:
-    """All parts, in any order: ``AND(…)``."""
+    """All parts, in any order: ``AND(…)``.
+
+    >>> print(and_(ev("Login", "l"), ev("Alarm", "a")).within("1 hour"))
+    PATTERN AND(Login l, Alarm a)
+    WITHIN 1 hour
+    """
     return Pattern(s.Conjunction(_structures("and_", parts)))
 
 
 def or_(*parts: Part) -> Pattern:
-    """Any one of the parts: ``OR(…)``."""
+    """Any one of the parts: ``OR(…)``.
+
+    >>> print(or_(ev("Logout", "o"), ev("Expiry", "e")).within("1 hour"))
+    PATTERN OR(Logout o, Expiry e)
+    WITHIN 1 hour
+    """
     return Pattern(s.Disjunction(_structures("or_", parts)))
 
 
 def any_of(count: int, *events: EventVariable) -> Pattern:
-    """``count`` of the events, in any order: ``ANY(count, …)``."""
+    """``count`` of the events, in any order: ``ANY(count, …)``.
+
+    >>> print(any_of(2, ev("Fire", "f"), ev("Smoke", "s"), ev("Heat", "h")).within("1 minute"))
+    PATTERN ANY(2, Fire f, Smoke s, Heat h)
+    WITHIN 1 minute
+    """
     return Pattern(s.AnyOf(count, tuple(_event("any_of", e) for e in events)))
 
 
 def not_(event: EventVariable) -> Pattern:
-    """No such event: ``NOT(…)``."""
+    """No such event: ``NOT(…)``, as a part of :func:`seq` or :func:`and_`.
+
+    >>> print(seq(ev("Order", "o"), not_(ev("Cancel", "c")), ev("Ship", "s")).within("7 days"))
+    PATTERN SEQ(Order o, NOT(Cancel c), Ship s)
+    WITHIN 7 days
+    """
     return Pattern(s.Negated(_event("not_", event)))
 
 

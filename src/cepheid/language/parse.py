@@ -10,7 +10,7 @@ from lark import Token
 
 from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern
-from cepheid.language.problems import Problem, Source, Span
+from cepheid.language.problems import Problem, Source, Span, closest
 from cepheid.language.reader import Reader
 from cepheid.language.tokens import clause_of, span_of, split_clauses, split_patterns
 from cepheid.language.words import CLAUSES
@@ -48,14 +48,16 @@ class _PatternReader:
         self._spans: dict[str, Span] = {}
         self._nodes: dict[str, Any] = {}
         self._possible: frozenset[str] | None = None
+        self._lost = False  # whether something stands where a clause should begin
 
     def read(self, tokens: Sequence[Token], following: Token | None) -> Draft | None:
         clauses = split_clauses(tokens)
         for clause, next_token in zip(clauses, [*(c[0] for c in clauses[1:]), following], strict=True):
             self._clause(clause, next_token)
-        if "PATTERN" not in self._spans:
+        whole = not self._lost and not self._reader.unreadable_in(tokens)
+        if whole and "PATTERN" not in self._spans:
             self._problem("this pattern has no PATTERN clause", tokens[0], expected="PATTERN SEQ(A a, B b)")
-        if "WITHIN" not in self._spans:
+        if whole and "WITHIN" not in self._spans:
             self._problem(
                 "this pattern has no window", tokens[0], expected="a WITHIN clause, such as WITHIN 10 minutes"
             )
@@ -80,10 +82,14 @@ class _PatternReader:
     def _clause(self, tokens: Sequence[Token], following: Token | None) -> None:
         word = clause_of(tokens[0])
         if word is None:
-            self._problem(f"unexpected '{tokens[0]}'", tokens[0], expected="NAME or PATTERN at the start of a pattern")
+            hint = closest(tokens[0], CLAUSES)
+            self._problem(f"unexpected '{tokens[0]}'", tokens[0], expected="NAME or PATTERN at the start", hint=hint)
+            self._lost = True
             return
         if word in self._spans:
-            hint = "join conditions with AND" if word == "WHERE" else "separate patterns with ';'"
+            hint = "join conditions with AND" if word == "WHERE" else "patterns are separated by ';'"
+            if word == "PATTERN" and "NAME" in self._spans:
+                hint += "; a keyword or several words as a name stand in backquotes"
             self._problem(f"{word} is given twice", tokens[0], hint=hint)
         elif late := [w for w in self._spans if CLAUSES.index(w) > CLAUSES.index(word)]:
             order = " ".join(CLAUSES).replace("PARTITION", "PARTITION BY")

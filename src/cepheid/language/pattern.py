@@ -54,7 +54,7 @@ class Pattern(s.Node):
 
     def where(self, *conditions: str | Term) -> Pattern:
         """Conditions, as text or as terms. All of them must hold, together with those given before."""
-        given = [read_expression(c) if isinstance(c, str) else to_expression(c) for c in conditions]
+        given = [read_expression(c) if isinstance(c, str) else _built(c) for c in conditions]
         return self._with(condition=s.conjunction([*s.conjuncts(self.condition), *given]))
 
     def using(self, strategy: str, *, consume: bool = False) -> Pattern:
@@ -74,9 +74,18 @@ class Pattern(s.Node):
 
     def returning(self, text: str | None = None, /, **columns: Value) -> Pattern:
         """The columns of the output, as text or as ``name=term``."""
+        if text is None and not columns:
+            raise ValueError("returning() needs at least one column: returning('a.x') or returning(x=a.x)")
         items = read_return(text) if text is not None else ()
-        named = tuple(s.ReturnItem(to_expression(v), _checked_name(k)) for k, v in columns.items())
+        named = tuple(s.ReturnItem(_built(v), _checked_name(k)) for k, v in columns.items())
         return self._with(output=(*items, *named))
+
+
+def _built(value: object) -> s.Expression:
+    expression = to_expression(value)
+    if s.is_too_deep(expression):
+        raise ValueError(f"an expression nests at most {s.MAX_DEPTH} levels deep")
+    return expression
 
 
 def _length(value: object) -> s.Window:
@@ -86,11 +95,11 @@ def _length(value: object) -> s.Window:
     match constant:
         case s.Literal(bool()):
             pass
-        case s.Literal(int(number)):
+        case s.Literal(int(number)) if number >= 0:
             return s.Window(s.WindowKind.NUMBER, number)
-        case s.Literal(Interval(nanoseconds)):
+        case s.Literal(Interval(nanoseconds)) if nanoseconds >= 0:
             return s.Window(s.WindowKind.TIME, nanoseconds)
-    raise TypeError(f"a window is text such as '4 hours', a timedelta or a whole number; got {value!r}")
+    raise TypeError(f"a window is text such as '4 hours', a timedelta or a whole number, 0 or more; got {value!r}")
 
 
 def _checked_name(name: str) -> str:

@@ -9,13 +9,10 @@ from lark import Token, Tree
 from lark.exceptions import UnexpectedToken
 
 from cepheid.language import syntax as s
+from cepheid.language.hints import syntax_hint
 from cepheid.language.nodes import build
 from cepheid.language.problems import PatternError, Problem, Source, Span, one_of
-from cepheid.language.tokens import clause_of, grammar, span_of, split, tokenize
-from cepheid.language.words import KEYWORDS
-
-MAX_DEPTH = 100
-"""How deeply brackets and operators may nest. Far beyond what a person writes, well within Python's stack."""
+from cepheid.language.tokens import grammar, span_of, split, tokenize
 
 _SYMBOLS = {
     "LPAR": "'('", "RPAR": "')'", "COMMA": "','", "DOT": "'.'", "LSQB": "'['", "RSQB": "']'", "LBRACE": "'{'",
@@ -51,10 +48,16 @@ class Reader:
         node = self.parse(f"{word.lower()}_clause", tokens, following)
         if node is None:
             node = self._recover(word, tokens[1:], following, before)
-        if any(span_of(tokens[0]).start <= u.start < span_of(tokens[-1]).end for u in self._unreadable):
+        if self.unreadable_in(tokens):
             # What follows an unreadable character is more likely its consequence than another mistake.
             del self.problems[before:]
         return node
+
+    def unreadable_in(self, tokens: Sequence[Token]) -> bool:
+        """Whether something between these tokens, or right behind them, could not be read."""
+        start, end = span_of(tokens[0]).start, span_of(tokens[-1]).end
+        behind = len(self.source.text) - len(self.source.text[end:].lstrip())
+        return any(start <= span.start <= behind for span in self._unreadable)
 
     def parse(self, rule: str, tokens: Sequence[Token], following: Token | None, end: str = "the next clause") -> Any:
         """The node that a rule makes of these tokens, or None with a problem added.
@@ -72,7 +75,7 @@ class Reader:
             found = following if token is previous else token
             self._unexpected(found, tokens, previous, _accepted(rule, tokens, previous), end)
             return None
-        if isinstance(tree, Tree) and _depth(tree) > MAX_DEPTH:
+        if isinstance(tree, Tree) and _depth(tree) > s.MAX_DEPTH:
             self._too_deep(tokens)
             return None
         return build(tree, self.source, self.problems)
@@ -86,7 +89,10 @@ class Reader:
             case "RETURN":
                 return tuple(self._pieces("return_item", "COMMA", tokens, following, mark)) or None
             case "PATTERN" if len(tokens) > 2 and tokens[0].type in ("SEQ", "AND", "OR") and tokens[1].type == "LPAR":
-                inner, after = (tokens[2:-1], tokens[-1]) if tokens[-1].type == "RPAR" else (tokens[2:], following)
+                closing = _closing(tokens)
+                if closing is not None and closing < len(tokens) - 1:
+                    return None  # the mistake is behind a structure that may be in order
+                inner, after = (tokens[2:], following) if closing is None else (tokens[2:-1], tokens[-1])
                 found = self._pieces("structure", "COMMA", inner, after, mark)
                 return s.Conjunction(tuple(found)) if found else None
         return None
@@ -118,7 +124,7 @@ class Reader:
         depth = 0
         for token in tokens:
             depth += (token.type in ("LPAR", "CASE")) - (token.type in ("RPAR", "END"))
-            if depth > MAX_DEPTH:
+            if depth > s.MAX_DEPTH:
                 self._too_deep(tokens)
                 return False
         return True
@@ -126,7 +132,7 @@ class Reader:
     def _too_deep(self, tokens: Sequence[Token]) -> None:
         self.problems.append(
             Problem(
-                f"this nests more than {MAX_DEPTH} levels deep",
+                f"this nests more than {s.MAX_DEPTH} levels deep",
                 self.source,
                 span_of(tokens[0]),
                 hint="split it into several conditions with AND, or use IN for long lists",
@@ -141,7 +147,7 @@ class Reader:
             message, span = "the text ends too early", Span(place, place + 1)
         else:
             message, span = f"unexpected '{token}'", span_of(token)
-        hint = _hint(token, tokens, previous, accepted)
+        hint = syntax_hint(token, tokens, previous, accepted)
         self.problems.append(Problem(message, self.source, span, describe(accepted, end), hint))
 
 
@@ -166,9 +172,12 @@ def describe(accepted: set[str], end: str) -> str:
     elif "SEQ" in rest:
         words += ["an event (Type variable)", *sorted(rest & _STRUCTURE)]
         rest -= _STRUCTURE | {"NAME", "QUOTED"}
-    if "COMPARE" in rest:
+    if "STAR" in rest:
         words.append("an operator")
         rest -= _OPERATOR
+    if "NAME" in rest and "QUOTED" not in rest:
+        words.append("a unit of time")
+        rest -= {"NAME"}
     if {"INTEGER", "DECIMAL"} <= rest:
         words.append("a number")
         rest -= {"INTEGER", "DECIMAL"}
@@ -176,20 +185,13 @@ def describe(accepted: set[str], end: str) -> str:
     return one_of([*words, end] if "$END" in rest else words)
 
 
-def _hint(token: Token | None, tokens: Sequence[Token], previous: Token | None, accepted: set[str]) -> str | None:
-    """Help for the mistakes that are made most."""
-    if token is None:
-        return None
-    if token.type in KEYWORDS and "QUOTED" in accepted and "STRING" not in accepted and clause_of(token) is None:
-        return f"{token.type} is a keyword; as a name, write it in backquotes: `{token}`"
-    if token.type == "COMPARE" and any(t.type == "COMPARE" and t is not token for t in tokens):
-        return "comparisons do not chain: write a.x < b.x AND b.x < c.x"
-    if accepted == {"LPAR"} and previous is not None:
-        return f"write {previous.upper()}(…)"
-    if token.type in ("COMMA", "RPAR") and {"QUOTED", "PLUS", "LBRACE"} <= accepted and previous is not None:
-        return f"each event has a type and a variable: {previous} {previous.strip('`')[:1].lower()}"
-    if token.type == "STAR" and "LBRACE" in accepted:
-        return "a set has at least one event (Type+ variable); for an optional part, use OR"
+def _closing(tokens: Sequence[Token]) -> int | None:
+    """Where the bracket closes that ``tokens[1]`` opens."""
+    depth = 0
+    for place, token in enumerate(tokens):
+        depth += (token.type == "LPAR") - (token.type == "RPAR")
+        if place and depth == 0:
+            return place
     return None
 
 
@@ -199,7 +201,7 @@ def _depth(tree: Tree[Any]) -> int:
     while stack:
         node, depth = stack.pop()
         deepest = max(deepest, depth)
-        if depth > MAX_DEPTH:
+        if depth > s.MAX_DEPTH:
             break
         stack += [(child, depth + 1) for child in node.children if isinstance(child, Tree)]
     return deepest

@@ -230,6 +230,18 @@ def walk(expression: Expression) -> Iterator[Expression]:
         yield from walk(child)
 
 
+MAX_DEPTH = 100
+"""How deeply brackets and operators may nest. Far beyond what a person writes, well within Python's stack."""
+
+
+def is_too_deep(expression: Expression) -> bool:
+    """Whether an expression nests deeper than MAX_DEPTH; it is not followed any further down."""
+    level = [expression]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in children(node)]
+    return bool(level)
+
+
 def conjuncts(expression: Expression | None) -> tuple[Expression, ...]:
     """The top-level AND-conjuncts: each is a condition of its own."""
     if expression is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -126,10 +127,14 @@ def to_expression(value: object) -> s.Expression:
             return value.expression
         case EventVariable():
             return s.EventRef(value._event.variable)
-        case float() if not math.isfinite(value):
-            raise ValueError(f"a condition cannot hold the number {value}")
-        case None | bool() | int() | float() | str() | Timestamp() | Interval():
+        case None | bool() | str() | Timestamp() | Interval():
             return s.Literal(value)
+        case numbers.Integral():  # NumPy's integers too
+            return s.Literal(int(value))
+        case numbers.Real():
+            if not math.isfinite(value):
+                raise ValueError(f"a condition cannot hold the number {value}")
+            return s.Literal(float(value))
         case dt.datetime():
             return s.Literal(Timestamp.from_datetime(value))
         case dt.timedelta():
@@ -202,7 +207,14 @@ def current(variable: EventVariable) -> Attributes:
 
 
 def previous(variable: EventVariable) -> Attributes:
-    """The event before the :func:`current` one of a KL variable: ``b[i-1]``."""
+    """The event before the :func:`current` one of a KL variable: ``b[i-1]``.
+
+    >>> import datetime
+    >>> from cepheid import ev
+    >>> b = ev("Stock", "b")
+    >>> current(b).ts - previous(b).ts > datetime.timedelta(minutes=5)
+    b[i].ts - b[i-1].ts > 5 minutes
+    """
     return Attributes(lambda name: s.Neighbour(variable._event.variable, -1, name))
 
 

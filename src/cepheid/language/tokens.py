@@ -7,6 +7,7 @@ from functools import cache
 
 from lark import Lark, Token
 
+from cepheid.language.hints import unreadable_hint
 from cepheid.language.problems import Problem, Source, Span
 from cepheid.language.words import CLAUSES, KEYWORDS
 
@@ -69,8 +70,9 @@ def _unreadable(token: Token, source: Source) -> Problem:
         return Problem("double quotes have no meaning here", source, span, expected=wanted)
     if token.type == "UNCLOSED":
         kind = "string" if token[0] == "'" else "quoted name"
-        return Problem(f"this {kind} is not closed on its line", source, span, expected=f"a closing {token[0]}")
-    return Problem(f"unexpected character {str(token)!r}", source, span)
+        hint = "a quote inside a string is doubled: 'it''s'" if token[0] == "'" else None
+        return Problem(f"this {kind} is not closed on its line", source, span, f"a closing {token[0]}", hint)
+    return Problem(f"unexpected {str(token)!r}", source, span, hint=unreadable_hint(token))
 
 
 def _meant(token: Token) -> Token:

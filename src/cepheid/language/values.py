@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
 _NANOSECONDS = {
     "day": 86_400_000_000_000,
@@ -41,6 +41,7 @@ _TIMESTAMP = re.compile(
     re.ASCII,
 )
 _EPOCH = dt.datetime(1970, 1, 1)
+_FIRST, _LAST = ((moment - _EPOCH) // dt.timedelta(seconds=1) for moment in (dt.datetime.min, dt.datetime.max))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,7 +57,13 @@ class Interval:
     @classmethod
     def of(cls, quantity: str, unit: str) -> Interval:
         """``of("1.5", "hours")``; ValueError where this is no whole number of nanoseconds."""
-        amount = Decimal(quantity) * UNITS[unit.lower()]
+        try:
+            number = Decimal(quantity)
+        except InvalidOperation:  # an exponent beyond all measure
+            number = Decimal("Infinity")
+        if number.is_infinite() or (number and not -20 < number.adjusted() < 20):
+            raise ValueError(f"{quantity} {unit} is not a length of time that can be measured")
+        amount = number * UNITS[unit.lower()]
         if amount != amount.to_integral_value():
             raise ValueError(f"{quantity} {unit} is not a whole number of nanoseconds")
         return cls(int(amount))
@@ -96,6 +103,8 @@ class Timestamp:
             if hours > 23 or minutes > 59:
                 raise ValueError(f"{zone} is not an offset from UTC")
             seconds -= (1 if zone[0] == "+" else -1) * (hours * 3600 + minutes * 60)
+        if not _FIRST <= seconds <= _LAST:
+            raise ValueError(f"{text} is not within the years 1 to 9999 in UTC")
         return cls(seconds * 1_000_000_000 + int((fraction or "0").ljust(9, "0")))
 
     @classmethod

@@ -12,6 +12,12 @@ from cepheid.language.text import expression_text
 from cepheid.pattern.describe import describe
 
 
+def judged_with(expression: s.Expression) -> tuple[frozenset[str], frozenset[str]]:
+    """What decides when a condition is judged: its variables, and those whose sets must be closed first."""
+    closed = frozenset(node.variable for node in s.walk(expression) if isinstance(node, s.Aggregate))
+    return s.variables(expression), closed
+
+
 class ConditionKind(str, Enum):
     """How a condition can be evaluated."""
 
@@ -91,7 +97,8 @@ class Negation:
 class Branch:
     """One alternative of a pattern. ``order`` is the transitive reduction: only pairs that follow from no others.
 
-    ``never`` says why no events can satisfy the branch, where that is known.
+    ``never`` says why no events can satisfy the branch, where that is known. ``stepwise``: events are selected one
+    variable at a time (skip_till_next, strict), so a rewrite must not change when a condition is judged.
     """
 
     variables: tuple[Variable, ...]
@@ -102,9 +109,7 @@ class Branch:
     window: s.Window
     slide: s.Window | None
     never: str | None = None
-
-    def variable(self, name: str) -> Variable:
-        return next(v for v in self.variables if v.name == name)
+    stepwise: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -126,9 +131,10 @@ Rewrite: TypeAlias = Callable[[Branch], Branch]
 
 @dataclass(frozen=True, slots=True)
 class NormalForm:
-    """A pattern ready to be planned."""
+    """A pattern ready to be planned. ``variables``: those of all branches, negated ones left out, in pattern order."""
 
     name: str
+    variables: tuple[str, ...]
     branches: tuple[Branch, ...]
     selection: s.Selection
     output: tuple[s.ReturnItem, ...] | None

@@ -49,7 +49,8 @@ def normalise(pattern: Pattern, rewrites: tuple[Rewrite, ...] = REWRITES) -> Nor
             branch = rewrite(branch)
         branches.append(branch)
     assert pattern.name is not None
-    return NormalForm(pattern.name, tuple(branches), pattern.selection, pattern.output)
+    names = (s.event_of(leaf).variable for leaf in s.leaves(pattern.structure) if not isinstance(leaf, s.Negated))
+    return NormalForm(pattern.name, tuple(names), tuple(branches), pattern.selection, pattern.output)
 
 
 def _branch(pattern: Pattern, structure: s.Structure) -> Branch:
@@ -78,6 +79,7 @@ def _branch(pattern: Pattern, structure: s.Structure) -> Branch:
         partition=tuple(column.name for column in pattern.partition),
         window=pattern.window,
         slide=pattern.slide,
+        stepwise=pattern.selection.strategy is not s.Strategy.SKIP_TILL_ANY,
     )
 
 

@@ -20,16 +20,22 @@ def known_variables(subject: Subject) -> Iterator[Problem]:
                             f"unknown variable '{name}'",
                             node,
                             expected=one_of(list(subject.kinds)),
-                            hint=closest(name, subject.kinds),
+                            hint=closest(name, subject.kinds) or _bare_attribute(node, subject),
                         )
+
+
+def _bare_attribute(node: s.Expression, subject: Subject) -> str | None:
+    if isinstance(node, s.EventRef) and subject.kinds:
+        return f"an attribute is written with its variable: {next(iter(subject.kinds))}.{node.variable}"
+    return None
 
 
 def whole_events(subject: Subject) -> Iterator[Problem]:
     """A bare variable is a column of RETURN, or the argument of COUNT; elsewhere it lacks an attribute."""
-    columns = [item.expression for item in subject.pattern.output or ()]
+    columns = {id(item.expression) for item in subject.pattern.output or ()}
     for expression in _expressions(subject):
         for node in s.walk(expression):
-            if isinstance(node, s.EventRef) and node.variable in subject.kinds and node not in columns:
+            if isinstance(node, s.EventRef) and node.variable in subject.kinds and id(node) not in columns:
                 yield subject.problem(
                     f"'{node.variable}' is an event, not a value",
                     node,

@@ -106,8 +106,6 @@ def window(subject: Subject) -> Iterator[Problem]:
         return
     if size.kind is s.WindowKind.EVENTS and size.size < 1:
         yield subject.problem("a window of no events", size, expected="WITHIN 1 events or more")
-    if size.size < 0:
-        yield subject.problem("a window has no negative length", size)
     if slide is None:
         return
     if s.WindowKind.EVENTS in (size.kind, slide.kind):

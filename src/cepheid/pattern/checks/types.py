@@ -8,6 +8,7 @@ from typing_extensions import assert_never
 
 from cepheid.language import syntax as s
 from cepheid.language.functions import NUMBERS, ORDERED, DataType, find_function, function_names
+from cepheid.language.hints import function_hint
 from cepheid.language.problems import Problem, closest
 from cepheid.language.text import expression_text
 from cepheid.language.values import Interval, Timestamp
@@ -61,6 +62,9 @@ def partition_exists(subject: Subject) -> Iterator[Problem]:
                 expected=f"a column of the events: {', '.join(subject.columns.types)}",
                 hint=closest(column.name, subject.columns.types),
             )
+        elif subject.columns.types[column.name] not in ORDERED | _OPEN:
+            found = subject.columns.types[column.name].value
+            yield subject.problem(f"'{column.name}' is {found}: events cannot be partitioned by it", column)
 
 
 class Typing:
@@ -190,7 +194,7 @@ class Typing:
                 f"unknown function '{e.function}'",
                 e,
                 expected="a function of the language or a registered one",
-                hint=closest(e.function, function_names()) or "cepheid.register_function adds functions",
+                hint=function_hint(e.function, function_names()),
             )
             for argument in e.arguments:
                 self._value(argument)

@@ -14,8 +14,10 @@ def derive_equalities(branch: Branch) -> Branch:
     """``a.k = b.k``, ``b.k = c.k`` → also ``a.k = c.k``; ``a.k = b.k``, ``a.k = 5`` → also ``b.k = 5``.
 
     A negation learns from the conditions of the match, since they hold wherever it is asked; the match learns nothing
-    from a negation.
+    from a negation. Where events are selected one variable at a time, a condition judged early would select others.
     """
+    if branch.stepwise:
+        return branch
     place = {name: i for i, name in enumerate(branch.names)}
 
     def derive(known: Iterable[Condition], about: str | None) -> Iterator[Condition]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from cepheid.language import syntax as s
 from cepheid.language.values import Interval, Timestamp
-from cepheid.pattern.normal import Branch, Condition, has_neighbours
+from cepheid.pattern.normal import Branch, Condition, has_neighbours, judged_with
 
 
 def fold_constants(branch: Branch) -> Branch:
@@ -20,21 +20,23 @@ def fold_constants(branch: Branch) -> Branch:
     """
     never = branch.never
     for condition in branch.conditions:
-        folded = fold_condition(condition.expression)
+        folded = fold_condition(condition.expression, branch.stepwise)
         if never is None and isinstance(folded, s.Literal) and folded.value is not True:
             reason = " (a comparison with NULL is never true: write IS NULL)" if folded.value is None else ""
             never = f"{condition} can never hold{reason}"
 
     def change(conditions: tuple[Condition, ...]) -> list[Condition]:
-        changed = (Condition(fold_condition(c.expression), c.derived) for c in conditions)
+        changed = (Condition(fold_condition(c.expression, branch.stepwise), c.derived) for c in conditions)
         return [c for c in changed if c.expression != s.Literal(True)]
 
     return replace(branch.map_conditions(change), never=never)
 
 
-def fold_condition(expression: s.Expression) -> s.Expression:
+def fold_condition(expression: s.Expression, stepwise: bool) -> s.Expression:
     """The folded condition. One on neighbours says nothing about a set of one event, so it stays one on neighbours."""
     folded = fold(expression)
+    if stepwise and not isinstance(folded, s.Literal) and judged_with(folded) != judged_with(expression):
+        return expression
     if has_neighbours(expression) and not has_neighbours(folded) and folded != s.Literal(True):
         return expression
     return folded
