@@ -74,7 +74,9 @@ odd_names = st.one_of(
 
 
 @st.composite
-def structures(draw: Draw, *, sequences: bool = False, names: Sequence[str] = PLAIN_NAMES) -> s.Structure:
+def structures(
+    draw: Draw, *, sequences: bool = False, kleene: bool = True, names: Sequence[str] = PLAIN_NAMES
+) -> s.Structure:
     """Up to four leaves; with ``sequences``, only such as have their events in a fixed order."""
     left = list(names)
     budget = draw(st.sampled_from([3, 4, 2, 1]))
@@ -84,7 +86,7 @@ def structures(draw: Draw, *, sequences: bool = False, names: Sequence[str] = PL
         budget -= 1
         event = s.Event(draw(st.sampled_from(TYPES)), left.pop(0))
         kind = draw(st.sampled_from(["event", "event", "kleene", "not" if negation else "event"]))
-        if kind == "kleene":
+        if kind == "kleene" and kleene:
             minimum = draw(st.integers(1, 2))
             return s.Kleene(event, minimum, draw(st.one_of(st.none(), st.integers(minimum, 3))))
         return s.Negated(event) if kind == "not" else event
@@ -311,17 +313,21 @@ def returns(draw: Draw, structure: s.Structure, literals: Draw = None) -> tuple[
 
 
 @st.composite
-def patterns(draw: Draw, *, timestamps: bool | None = None, events_window: bool | None = None) -> Pattern:
-    """Patterns that pass all checks and that the streams above can satisfy."""
-    structure = draw(structures(sequences=draw(st.booleans())))
-    strategies = list(s.Strategy) if all(map(is_sequence, expand(structure))) else [s.Strategy.SKIP_TILL_ANY]
-    selection = s.Selection(draw(st.sampled_from(strategies)), draw(st.integers(0, 3)) == 0)
+def patterns(draw: Draw, *, kleene: bool = True, selection: bool = True, events_window: bool | None = None) -> Pattern:
+    """Patterns that pass all checks and that the streams above can satisfy.
+
+    Without ``kleene``, no sets; without ``selection``, all matches; ``events_window``: whether windows count events.
+    """
+    structure = draw(structures(sequences=selection and draw(st.booleans()), kleene=kleene))
+    strategies = [s.Strategy.SKIP_TILL_ANY]
+    if selection and all(map(is_sequence, expand(structure))):
+        strategies = list(s.Strategy)
+    chosen = s.Selection(draw(st.sampled_from(strategies)), selection and draw(st.integers(0, 3)) == 0)
     slide = None
     if events_window if events_window is not None else draw(st.integers(0, 5)) == 0:
         window = s.Window(s.WindowKind.EVENTS, draw(st.sampled_from([1, 2, 3, 4, 6, 6])))
     else:
-        timed = draw(st.booleans()) if timestamps is None else timestamps
-        kind, unit = (s.WindowKind.TIME, 1_000_000_000) if timed else (s.WindowKind.NUMBER, 1)
+        kind, unit = (s.WindowKind.TIME, 1_000_000_000) if draw(st.booleans()) else (s.WindowKind.NUMBER, 1)
         window = s.Window(kind, draw(st.sampled_from([0, 1, 2, 3, 4, 5, 6, 8, 8, 8])) * unit)
         if window.size and draw(st.integers(0, 4)) == 0:
             slide = s.Window(kind, draw(st.integers(1, 5)) * unit)
@@ -331,15 +337,17 @@ def patterns(draw: Draw, *, timestamps: bool | None = None, events_window: bool 
         partition=draw(st.sampled_from([(), (), (), (s.Column("k"),), (s.Column("x"), s.Column("k"))])),
         window=window,
         slide=slide,
-        selection=selection,
+        selection=chosen,
         output=draw(returns(structure)),
     )
 
 
 @st.composite
-def patterns_with_streams(draw: Draw) -> tuple[Pattern, list[dict[str, Any]], dict[str, Any]]:
+def patterns_with_streams(
+    draw: Draw, wanted: st.SearchStrategy[Pattern] | None = None
+) -> tuple[Pattern, list[dict[str, Any]], dict[str, Any]]:
     """A pattern, a stream on which it has a chance, and the options to run it with."""
-    pattern = draw(patterns())
+    pattern = draw(patterns() if wanted is None else wanted)
     assert pattern.window is not None
     timestamps = pattern.window.kind is s.WindowKind.TIME
     tie_breaker = draw(st.sampled_from([None, None, "seq"]))

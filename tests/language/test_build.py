@@ -73,9 +73,9 @@ def test_built_and_written_patterns_are_equal(built: Pattern, text: str) -> None
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
-    assert seq(a).where(a.x.between(np.float64(2.5), np.int32(3))).within(np.int64(5)) == cepheid.parse(
-        "PATTERN SEQ(Stock a) WHERE a.x BETWEEN 2.5 AND 3 WITHIN 5"
-    )
+    low, high = np.array([2.5])[0], np.array([3])[0]
+    built = seq(a).where(a.x.between(low, high)).within(np.int64(5))
+    assert built == cepheid.parse("PATTERN SEQ(Stock a) WHERE a.x BETWEEN 2.5 AND 3 WITHIN 5")
 
 
 def test_conditions_add_up() -> None:

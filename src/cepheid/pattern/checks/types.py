@@ -12,6 +12,7 @@ from cepheid.language.hints import function_hint
 from cepheid.language.problems import Problem, closest
 from cepheid.language.text import expression_text
 from cepheid.language.values import Interval, Timestamp
+from cepheid.pattern.schema import Columns
 from cepheid.pattern.subject import Subject
 
 _OPEN = frozenset({DataType.UNKNOWN, DataType.NULL})
@@ -20,7 +21,7 @@ _STRING = frozenset({DataType.STRING})
 
 
 def types_fit(subject: Subject) -> Iterator[Problem]:
-    typing = Typing(subject)
+    typing = Typing(subject.columns, subject)
     for condition in s.conjuncts(subject.pattern.condition):
         found = typing.of(condition)
         if found not in _BOOLEAN | _OPEN | {DataType.EVENT}:
@@ -67,15 +68,22 @@ def partition_exists(subject: Subject) -> Iterator[Problem]:
             yield subject.problem(f"'{column.name}' is {found}: events cannot be partitioned by it", column)
 
 
+def type_of(expression: s.Expression, columns: Columns) -> DataType:
+    """The type of an expression that has passed the checks."""
+    return Typing(columns).of(expression)
+
+
 class Typing:
     """The type of each expression, and what is wrong on the way to it."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, columns: Columns | None, subject: Subject | None = None) -> None:
+        self._columns = columns
         self._subject = subject
         self.problems: list[Problem] = []
 
     def problem(self, message: str, at: s.Node, *, expected: str | None = None, hint: str | None = None) -> None:
-        self.problems.append(self._subject.problem(message, at, expected=expected, hint=hint))
+        if self._subject is not None:
+            self.problems.append(self._subject.problem(message, at, expected=expected, hint=hint))
 
     def of(self, e: s.Expression) -> DataType:
         match e:
@@ -140,7 +148,7 @@ class Typing:
                 assert_never(value)
 
     def _attribute(self, e: s.Attribute | s.Neighbour, name: str) -> DataType:
-        columns = self._subject.columns
+        columns = self._columns
         if columns is None:
             return DataType.UNKNOWN
         found = columns.type_of(name)

@@ -1,0 +1,55 @@
+"""The engine: patterns in, a session that takes batches of events and gives matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cepheid.engine.ingest import EventColumns
+from cepheid.engine.session import Session
+from cepheid.engine.unsupported import refuse_unsupported
+from cepheid.language.pattern import Pattern, with_names
+from cepheid.pattern.normal import Branch, NormalForm
+from cepheid.pattern.normalise import normalise
+from cepheid.plan.planner import PLANNERS, make_plan
+from cepheid.plan.tree import Plan
+from cepheid.stats.estimates import Estimates, nothing_known
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Patterns and how to run them: an immutable description. :meth:`open` starts a session.
+
+    >>> import cepheid, pyarrow
+    >>> engine = Engine([cepheid.parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10")])
+    >>> session = engine.open()
+    >>> events = pyarrow.table({"ts": [1, 2, 3], "type": ["A", "B", "B"], "x": [5, 7, 3]})
+    >>> session.push(events).select(["start", "end"]).to_pylist()
+    [{'start': 1, 'end': 2}]
+    """
+
+    patterns: Sequence[Pattern]
+    columns: EventColumns = field(default_factory=EventColumns)
+    planner: str = "auto"
+    order: Sequence[str] | None = None
+    estimates: Mapping[Branch, Estimates] = field(default_factory=dict)
+    max_partial_matches: int = 100_000_000
+
+    def __post_init__(self) -> None:
+        if self.planner != "auto" and self.planner not in PLANNERS:
+            raise ValueError(f"planner is 'auto' or one of {', '.join(PLANNERS)}; got {self.planner!r}")
+
+    def open(self) -> Session:
+        """A session without events yet."""
+        normals = tuple(normalise(pattern) for pattern in with_names(self.patterns))
+        for normal in normals:
+            refuse_unsupported(normal)
+        return Session(
+            tuple(self.patterns), normals, dict(self._plans(normals)), self.columns, self.max_partial_matches
+        )
+
+    def _plans(self, normals: tuple[NormalForm, ...]) -> Iterator[tuple[Branch, Plan]]:
+        for normal in normals:
+            for branch in normal.branches:
+                estimates = self.estimates.get(branch) or nothing_known(branch)
+                yield branch, make_plan(branch, estimates, self.planner, self.order)

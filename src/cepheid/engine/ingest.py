@@ -1,0 +1,116 @@
+"""From a batch of events to rows of the store: which are kept, and the columns that kernels compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.evaluate import Reference, evaluate, holds
+from cepheid.engine.fields import PartitionCodes, StringCodes, as_integers
+from cepheid.engine.program import FieldTable, LeafProgram
+from cepheid.engine.vector import Mask, Unit, Vector, from_arrow
+from cepheid.language import syntax as s
+
+Rows = npt.NDArray[np.int64]
+
+
+class InputError(ValueError):
+    """Events that cannot be matched: a time is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventColumns:
+    """Which columns of the events are what."""
+
+    time: str = "ts"
+    type: str | None = "type"
+    tie_breaker: str | None = None
+
+
+@dataclass(slots=True)
+class Codes:
+    """Numbers for strings and partitions, stable for the life of a session."""
+
+    strings: StringCodes = field(default_factory=StringCodes)
+    partitions: dict[tuple[str, ...], PartitionCodes] = field(default_factory=dict)
+
+
+class Batch:
+    """Some events, with what has been computed about them."""
+
+    def __init__(self, events: pa.Table, columns: EventColumns, unit: Unit) -> None:
+        self.events = events
+        self._columns = columns
+        self._unit = unit
+        self._vectors: dict[str, Vector] = {}
+        self._types: dict[str, Mask] = {}
+
+    def __len__(self) -> int:
+        return int(self.events.num_rows)
+
+    def vector(self, name: str) -> Vector:
+        if name == "ts" and name not in self.events.column_names:
+            name = self._columns.time
+        if name not in self._vectors:
+            self._vectors[name] = from_arrow(self.events[name], self._unit, name)
+        return self._vectors[name]
+
+    def lookup(self, node: Reference) -> Vector:
+        assert isinstance(node, s.Attribute)
+        return self.vector(node.name)
+
+    def times(self, name: str, role: str) -> Rows:
+        """A column that must not be NULL."""
+        found = self.vector(name)
+        if found.valid is not None and not found.valid.all():
+            where = int(np.flatnonzero(~found.mask())[0])
+            count = int((~found.mask()).sum())
+            raise InputError(
+                f"{count} of {len(self)} events have no {role} (column {name!r} is NULL, first in row {where} of the batch). "
+                "Remove them, or give them one."
+            )
+        data: Rows = found.data
+        return data
+
+    def taken_by(self, leaf: LeafProgram) -> Mask:
+        """Which events a variable takes."""
+        mask = self._of_type(leaf.type)
+        for condition in leaf.filters:
+            if not mask.any():
+                break
+            mask = mask & holds(condition, self.lookup, self._unit, len(self))
+        for value in leaf.needed:
+            valid = evaluate(value, self.lookup, self._unit, len(self)).valid
+            if valid is not None:
+                mask = mask & valid
+        return mask
+
+    def _of_type(self, type_: str) -> Mask:
+        if self._columns.type is None:
+            return np.ones(len(self), dtype=np.bool_)
+        if type_ not in self._types:
+            found = pc.fill_null(pc.equal(self.events[self._columns.type], type_), False)
+            if isinstance(found, pa.ChunkedArray):
+                found = found.combine_chunks()
+            self._types[type_] = found.to_numpy(zero_copy_only=False)
+        return self._types[type_]
+
+    def columns(self, table: FieldTable, codes: Codes, kept: Rows) -> Iterable[Rows]:
+        """The columns of the row store, for the rows that are kept."""
+        found: dict[int, Rows] = {}
+        found[0] = self.times(self._columns.time, "time")[kept]
+        tie = self._columns.tie_breaker
+        found[1] = np.zeros(len(kept), dtype=np.int64) if tie is None else self.times(tie, "tie-breaker")[kept]
+        for expression, column in table.fields.items():
+            vector = evaluate(expression, self.lookup, self._unit, len(self))
+            found[column] = as_integers(vector.take(kept), codes.strings)
+        for names, column in table.partitions.items():
+            vectors = [self.vector(name).take(kept) for name in names]
+            coder = codes.partitions.setdefault(names, PartitionCodes())
+            found[column] = coder.of([as_integers(v, codes.strings) for v in vectors], [~v.mask() for v in vectors])
+        return (found[column] for column in range(len(table)))

@@ -1,0 +1,213 @@
+"""The join: which tuples of events on one side go with which on the other.
+
+One kernel serves every join and every negation. It takes the outer tuples one after the other, looks up the inner ones that may go
+with it, by time or by key, and keeps the pairs that satisfy order, window and conditions. All of it stands in one function: an array
+that is handed to another costs more than a comparison.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.engine.compile import inline, kernel
+
+# A condition compares a value of the outer tuple with one of the inner tuple. It is a row of integers, and these are its places:
+# the operator, then for each side the slot (which event of the tuple), the column of the row store, and whether it holds doubles.
+OPERATOR, OUTER_SLOT, OUTER_COLUMN, OUTER_FLOAT, INNER_SLOT, INNER_COLUMN, INNER_FLOAT = range(7)
+EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
+
+# What the kernel counts.
+CANDIDATES, EVALUATIONS, STOPPED = range(3)
+
+TIME, TIE = 0, 1
+"""The first columns of the row store."""
+
+
+@inline
+def _holds(operator, left, right):
+    if operator == LESS:
+        return left < right
+    if operator == GREATER:
+        return left > right
+    if operator == EQUAL:
+        return left == right
+    if operator == LESS_EQUAL:
+        return left <= right
+    if operator == GREATER_EQUAL:
+        return left >= right
+    return left != right
+
+
+@inline
+def _sign(whole, real):
+    """The sign of an integer minus a double, neither of them rounded."""
+    if real >= 9223372036854775808.0:
+        return -1
+    if real < -9223372036854775808.0:
+        return 1
+    floor = np.floor(real)
+    bound = np.int64(floor)
+    if whole < bound:
+        return -1
+    if whole > bound:
+        return 1
+    return -1 if real > floor else 0
+
+
+@inline
+def bucket_of(key, buckets):
+    """Fibonacci hashing: upper bits of a product with 2^64 / φ; the number of buckets is a power of two."""
+    return np.int64((np.uint64(key) * np.uint64(11400714819323198485)) >> np.uint64(20)) & (buckets - 1)
+
+
+@kernel
+def join(
+    outer, outer_lo, outer_hi, inner, inner_lo, inner_hi,
+    low, high, window, after, before, conditions, values, floats, base, ties,
+    key_slot, key_column, keys, heads, links, exists, limit,
+):  # fmt: skip
+    """Pairs (o, i) of tuples, and counts.
+
+    ``outer``, ``inner``: for each tuple the row numbers of its events; ``_lo``, ``_hi``: the times of its first and last event.
+    ``low``, ``high``: for each outer tuple, between which times the events of the inner one must lie.
+    ``after``, ``before``: pairs of an outer and an inner slot; the inner event must come after, or before, the outer one.
+    With ``key_slot`` below 0 the inner tuples are sorted by ``inner_lo`` and searched by time; else those are searched that have the
+    key of the outer tuple: ``heads`` has the newest tuple of each bucket, ``links`` the next older one.
+    ``exists``: whether one inner tuple for each outer one is enough.
+    """
+    counts = np.zeros(3, dtype=np.int64)
+    candidates = 0
+    evaluations = 0
+    size = 0
+    capacity = max(64, 2 * outer.shape[0])
+    found_outer = np.empty(capacity, dtype=np.int64)
+    found_inner = np.empty(capacity, dtype=np.int64)
+    n_conditions = conditions.shape[0]
+    whole = np.empty(n_conditions, dtype=np.int64)  # the outer values of the conditions
+    real = np.empty(n_conditions, dtype=np.float64)
+    position = 0
+    key = np.int64(0)
+    n_inner = inner.shape[0]
+    for o in range(outer.shape[0]):
+        start, end = low[o], high[o]
+        for p in range(after.shape[0]):
+            start = max(start, values[TIME, outer[o, after[p, 0]] - base])
+        if start > end:
+            continue
+        if key_slot < 0:
+            # Outer tuples mostly come in the order of time, so the place is near the last one.
+            while position > 0 and inner_lo[position - 1] >= start:
+                position -= 1
+            if position < n_inner and inner_lo[position] < start:
+                step = 1
+                while position + step < n_inner and inner_lo[position + step] < start:
+                    position += step
+                    step *= 2
+                while step > 0:
+                    if position + step < n_inner and inner_lo[position + step] < start:
+                        position += step
+                    else:
+                        step //= 2
+                position += 1
+            i = position
+        else:
+            key = values[key_column, outer[o, key_slot] - base]
+            i = heads[bucket_of(key, heads.shape[0])]
+        for c in range(n_conditions):
+            row = outer[o, conditions[c, OUTER_SLOT]] - base
+            whole[c] = values[conditions[c, OUTER_COLUMN], row]
+            real[c] = floats[conditions[c, OUTER_COLUMN], row]
+        this = -1
+        while True:
+            if key_slot < 0:
+                if i >= n_inner or inner_lo[i] > end:
+                    break
+                this = i
+                i += 1
+            else:
+                if i < 0:
+                    break
+                this = i
+                i = links[i]
+                if keys[this] != key:
+                    continue
+            candidates += 1
+            if inner_lo[this] < start or inner_hi[this] > end:
+                continue
+            if max(outer_hi[o], inner_hi[this]) - min(outer_lo[o], inner_lo[this]) > window:
+                continue
+            good = True
+            for p in range(after.shape[0]):
+                one = outer[o, after[p, 0]] - base
+                other = inner[this, after[p, 1]] - base
+                if values[TIME, one] >= values[TIME, other] and not (
+                    ties and values[TIME, one] == values[TIME, other] and values[TIE, one] < values[TIE, other]
+                ):
+                    good = False
+                    break
+            if not good:
+                continue
+            for p in range(before.shape[0]):
+                one = inner[this, before[p, 1]] - base
+                other = outer[o, before[p, 0]] - base
+                if values[TIME, one] >= values[TIME, other] and not (
+                    ties and values[TIME, one] == values[TIME, other] and values[TIE, one] < values[TIE, other]
+                ):
+                    good = False
+                    break
+            if not good:
+                continue
+            # No event is used twice.
+            for a in range(outer.shape[1]):
+                for b in range(inner.shape[1]):
+                    if outer[o, a] == inner[this, b]:
+                        good = False
+            if not good:
+                continue
+            for c in range(n_conditions):
+                evaluations += 1
+                row = inner[this, conditions[c, INNER_SLOT]] - base
+                operator = conditions[c, OPERATOR]
+                if conditions[c, OUTER_FLOAT] == 0:
+                    if conditions[c, INNER_FLOAT] == 0:
+                        good = _holds(operator, whole[c], values[conditions[c, INNER_COLUMN], row])
+                    else:
+                        good = _holds(operator, _sign(whole[c], floats[conditions[c, INNER_COLUMN], row]), 0)
+                elif conditions[c, INNER_FLOAT] == 0:
+                    good = _holds(operator, -_sign(values[conditions[c, INNER_COLUMN], row], real[c]), 0)
+                else:
+                    good = _holds(operator, real[c], floats[conditions[c, INNER_COLUMN], row])
+                if not good:
+                    break
+            if not good:
+                continue
+            if size == capacity:
+                if size >= limit:
+                    counts[STOPPED] = 1
+                    break
+                capacity *= 2
+                larger = np.empty(capacity, dtype=np.int64)
+                larger[:size] = found_outer
+                found_outer = larger
+                larger = np.empty(capacity, dtype=np.int64)
+                larger[:size] = found_inner
+                found_inner = larger
+            found_outer[size] = o
+            found_inner[size] = this
+            size += 1
+            if exists:
+                break
+        if counts[STOPPED]:
+            break
+    counts[CANDIDATES] = candidates
+    counts[EVALUATIONS] = evaluations
+    return found_outer[:size], found_inner[:size], counts
+
+
+@kernel
+def link(keys, heads, links, start, stop):
+    """Put tuples ``start`` to ``stop`` at the front of the chains of their keys."""
+    for i in range(start, stop):
+        bucket = bucket_of(keys[i], heads.shape[0])
+        links[i] = heads[bucket]
+        heads[bucket] = i

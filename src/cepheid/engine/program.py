@@ -1,0 +1,284 @@
+"""Lowering: from a branch and its plan to what kernels run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.engine.fields import COMPARED, over_row
+from cepheid.engine.kernels.join import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, TIE, UNEQUAL
+from cepheid.language import syntax as s
+from cepheid.language.functions import DataType
+from cepheid.pattern.checks.types import type_of
+from cepheid.pattern.normal import Branch, Condition, Negation
+from cepheid.pattern.schema import Columns
+from cepheid.plan.tree import Join, Plan, variables
+
+_OPERATORS = {
+    "=": EQUAL, "<>": UNEQUAL, "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL,
+}  # fmt: skip
+_MIRRORED = {
+    EQUAL: EQUAL,
+    UNEQUAL: UNEQUAL,
+    LESS: GREATER,
+    GREATER: LESS,
+    LESS_EQUAL: GREATER_EQUAL,
+    GREATER_EQUAL: LESS_EQUAL,
+}
+
+
+@dataclass(slots=True)
+class FieldTable:
+    """Which column of the row store holds which expression over a row; the first two are the time and the tie-breaker."""
+
+    columns: Columns
+    fields: dict[s.Expression, int] = field(default_factory=dict)
+    partitions: dict[tuple[str, ...], int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return TIE + 1 + len(self.fields) + len(self.partitions)
+
+    def column(self, expression: s.Expression) -> int:
+        """The column of an expression over one variable."""
+        return self.fields.setdefault(over_row(expression), len(self))
+
+    def partition(self, names: tuple[str, ...]) -> int:
+        return self.partitions.setdefault(names, len(self))
+
+    def type_of(self, expression: s.Expression) -> DataType:
+        return type_of(expression, self.columns)
+
+    def is_float(self, expression: s.Expression) -> bool:
+        return self.type_of(expression) in (DataType.FLOAT, DataType.NUMBER)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A value of an event: which variable, which column of the store, and whether it is a double."""
+
+    variable: str
+    column: int
+    is_float: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A condition that a kernel checks: two values of two events."""
+
+    operator: int
+    left: Side
+    right: Side
+
+    def turned(self) -> Compared:
+        return Compared(_MIRRORED[self.operator], self.right, self.left)
+
+
+@dataclass(frozen=True, slots=True)
+class LeafProgram:
+    """Which rows a variable takes: those of its type that pass its filters, with nothing NULL that a kernel compares."""
+
+    variable: str
+    type: str
+    filters: tuple[s.Expression, ...]
+    needed: tuple[s.Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinProgram:
+    """How the tuples of two sides are put together.
+
+    ``after`` and ``before``: pairs of slots of the outer and the inner side. ``key``: the comparison by which inner tuples are found.
+    ``external``: conditions that are evaluated on the pairs that a kernel lets through.
+    """
+
+    outer: tuple[str, ...]
+    inner: tuple[str, ...]
+    after: npt.NDArray[np.int64]
+    before: npt.NDArray[np.int64]
+    conditions: npt.NDArray[np.int64]
+    key_slot: int
+    key_column: int
+    inner_key_slot: int
+    inner_key_column: int
+    external: tuple[s.Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinNode:
+    """A join of the plan, seen from either side: which is outer changes, what is asked does not."""
+
+    plan: Join
+    from_left: JoinProgram
+    from_right: JoinProgram
+
+
+@dataclass(frozen=True, slots=True)
+class NegationProgram:
+    """How to find a negated event for a match. ``valid``: outer columns that must not be NULL for one to be found."""
+
+    negation: Negation
+    leaf: LeafProgram
+    probe: JoinProgram
+    outer_conditions: tuple[s.Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchProgram:
+    """All that is needed to run a branch."""
+
+    branch: Branch
+    plan: Plan
+    leaves: dict[str, LeafProgram]
+    joins: dict[Join, JoinNode]
+    negations: tuple[NegationProgram, ...]
+    window: int
+
+    @property
+    def root(self) -> tuple[str, ...]:
+        return variables(self.plan)
+
+
+def lower(branch: Branch, plan: Plan, table: FieldTable, window: int) -> BranchProgram:
+    """The program of a branch; the columns that it needs are added to the table."""
+    partition = table.partition(branch.partition) if branch.partition else None
+    compared = {c: found for c in branch.conditions if (found := _compared(c, table)) is not None}
+    joins: dict[Join, JoinNode] = {}
+
+    def visit(node: Plan) -> None:
+        if isinstance(node, Join):
+            visit(node.left)
+            visit(node.right)
+            left, right = variables(node.left), variables(node.right)
+            here = [c for c in branch.conditions if len(c.variables) > 1 and _meet(c, set(left), set(right))]
+            joins[node] = JoinNode(
+                node,
+                _join(left, right, branch.order, here, compared, partition),
+                _join(right, left, branch.order, here, compared, partition),
+            )
+
+    visit(plan)
+    leaves = {v.name: _leaf(v.name, v.type, branch.conditions, compared.values()) for v in branch.variables}
+    root = variables(plan)
+    negations = tuple(_negation(n, root, table, partition) for n in branch.negations)
+    return BranchProgram(branch, plan, leaves, joins, negations, window)
+
+
+def _meet(condition: Condition, left: set[str], right: set[str]) -> bool:
+    """Whether a condition can be checked where two sides meet, and not before."""
+    return condition.variables <= left | right and not condition.variables <= left and not condition.variables <= right
+
+
+def _compared(condition: Condition, table: FieldTable) -> Compared | None:
+    """A condition as a kernel can check it: values of two events, of types that it knows."""
+    match condition.expression:
+        case s.Comparison(operator, left, right) if len(s.variables(left)) == len(s.variables(right)) == 1:
+            if s.variables(left) == s.variables(right) or _has_aggregate(condition.expression):
+                return None
+            types = {table.type_of(left), table.type_of(right)}
+            if not (types <= COMPARED or (types == {DataType.STRING} and operator in ("=", "<>"))):
+                return None
+            sides = (Side(next(iter(s.variables(e))), table.column(e), table.is_float(e)) for e in (left, right))
+            return Compared(_OPERATORS[operator], *sides)
+    return None
+
+
+def _has_aggregate(expression: s.Expression) -> bool:
+    return any(isinstance(node, (s.Aggregate, s.Neighbour)) for node in s.walk(expression))
+
+
+def _leaf(name: str, type_: str, conditions: Iterable[Condition], compared: Iterable[Compared]) -> LeafProgram:
+    filters = tuple(
+        over_row(c.expression) for c in conditions if c.variables == {name} and not _has_aggregate(c.expression)
+    )
+    needed = []
+    for condition in conditions:
+        match condition.expression:
+            case s.Comparison(_, left, right) if len(condition.variables) == 2 and not _has_aggregate(
+                condition.expression
+            ):
+                needed += [over_row(side) for side in (left, right) if s.variables(side) == {name}]
+    return LeafProgram(name, type_, filters, tuple(dict.fromkeys(needed)))
+
+
+def _join(
+    outer: tuple[str, ...],
+    inner: tuple[str, ...],
+    order: Iterable[tuple[str, str]],
+    conditions: list[Condition],
+    compared: dict[Condition, Compared],
+    partition: int | None,
+) -> JoinProgram:
+    known = [
+        (c, compared[c] if compared[c].left.variable in outer else compared[c].turned())
+        for c in conditions
+        if c in compared
+    ]
+    key: tuple[int, int, int, int] | None = None
+    if partition is not None:
+        key = (0, partition, 0, partition)
+    else:
+        for _, found in sorted(known, key=lambda pair: pair[0].derived):
+            if found.operator == EQUAL and found.left.is_float == found.right.is_float:
+                key = (
+                    outer.index(found.left.variable),
+                    found.left.column,
+                    inner.index(found.right.variable),
+                    found.right.column,
+                )
+                break
+    rows = [_row(found, outer, inner) for c, found in known if not c.derived and not _is_key(found, outer, inner, key)]
+    return JoinProgram(
+        outer,
+        inner,
+        _pairs((outer.index(x), inner.index(y)) for x, y in order if x in outer and y in inner),
+        _pairs((outer.index(y), inner.index(x)) for x, y in order if x in inner and y in outer),
+        np.array(rows, dtype=np.int64).reshape(-1, 7),
+        *(key or (-1, 0, 0, 0)),
+        tuple(c.expression for c in conditions if c not in compared and not c.derived),
+    )
+
+
+def _row(found: Compared, outer: tuple[str, ...], inner: tuple[str, ...]) -> tuple[int, ...]:
+    left, right = found.left, found.right
+    return (
+        found.operator,
+        outer.index(left.variable), left.column, int(left.is_float),
+        inner.index(right.variable), right.column, int(right.is_float),
+    )  # fmt: skip
+
+
+def _is_key(
+    found: Compared, outer: tuple[str, ...], inner: tuple[str, ...], key: tuple[int, int, int, int] | None
+) -> bool:
+    sides = (outer.index(found.left.variable), found.left.column, inner.index(found.right.variable), found.right.column)
+    return found.operator == EQUAL and sides == key
+
+
+def _pairs(pairs: Iterable[tuple[int, int]]) -> npt.NDArray[np.int64]:
+    return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+
+
+def _negation(negation: Negation, root: tuple[str, ...], table: FieldTable, partition: int | None) -> NegationProgram:
+    own = [c for c in negation.conditions if negation.name in c.variables]
+    compared = {c: found for c in own if (found := _compared(c, table)) is not None}
+    shared = [c for c in own if len(c.variables) > 1]
+    order = [*((x, negation.name) for x in negation.after), *((negation.name, y) for y in negation.before)]
+    probe = _join(root, (negation.name,), order, shared, compared, partition)
+    # A value of the match that is NULL satisfies no comparison: then no negated event is found.
+    values = [side for c in compared for side in _sides(c.expression) if negation.name not in s.variables(side)]
+    return NegationProgram(
+        negation,
+        _leaf(negation.name, negation.type, own, compared.values()),
+        probe,
+        (
+            *(s.Not(s.IsNull(value)) for value in dict.fromkeys(values)),
+            *(c.expression for c in negation.conditions if negation.name not in c.variables),
+        ),
+    )
+
+
+def _sides(expression: s.Expression) -> tuple[s.Expression, ...]:
+    return (expression.left, expression.right) if isinstance(expression, s.Comparison) else ()

@@ -1,0 +1,78 @@
+"""Estimates from a sample of the events, for plans that are made before the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.engine.evaluate import Reference, holds
+from cepheid.engine.fields import over_row
+from cepheid.engine.ingest import Batch, EventColumns
+from cepheid.engine.program import LeafProgram
+from cepheid.engine.session import unit_of
+from cepheid.engine.vector import Unit, Vector
+from cepheid.language import syntax as s
+from cepheid.language.pattern import Pattern
+from cepheid.pattern.normal import Branch, Condition
+from cepheid.pattern.normalise import normalise
+from cepheid.stats.estimates import Estimates
+
+EVENTS = 20_000
+"""How many events are looked at."""
+COMBINATIONS = 2_000
+"""How many combinations of events each condition is tried on."""
+
+
+def estimate_all(patterns: Iterable[Pattern], table: pa.Table, columns: EventColumns) -> dict[Branch, Estimates]:
+    """Estimates for every branch with something to plan, from events spread evenly over the table, which is sorted by time."""
+    normals = tuple(normalise(pattern) for pattern in patterns)
+    branches = [b for n in normals for b in n.branches if len(b.variables) > 1 and b.never is None]
+    if not branches or not table.num_rows:
+        return {}
+    unit = unit_of(normals, table.schema)
+    step = max(1, table.num_rows // EVENTS)
+    times = (
+        Batch(table.slice(0, 1), columns, unit).vector(columns.time),
+        Batch(table.slice(table.num_rows - 1), columns, unit).vector(columns.time),
+    )
+    span = max(1, int(times[1].data[0]) - int(times[0].data[0]))
+    sample = Batch(table.take(pa.array(np.arange(0, table.num_rows, step))), columns, unit)
+    rng = np.random.default_rng(0)
+    return {branch: _estimate(branch, sample, step / span, unit, rng) for branch in branches}
+
+
+def _estimate(branch: Branch, sample: Batch, weight: float, unit: Unit, rng: np.random.Generator) -> Estimates:
+    """``weight``: how many events per tick one event of the sample stands for."""
+    window = unit.ticks(branch.window.size) if branch.window.kind is s.WindowKind.TIME else branch.window.size
+    rows = {}
+    for variable in branch.variables:
+        filters = tuple(
+            over_row(c.expression) for c in branch.conditions if c.variables == {variable.name} and c.kind == "filter"
+        )
+        rows[variable.name] = np.flatnonzero(sample.taken_by(LeafProgram(variable.name, variable.type, filters, ())))
+    counts = {name: len(found) * weight * max(window, 1) for name, found in rows.items()}
+    selectivity = {
+        c: _share(c, rows, sample, unit, rng)
+        for c in branch.conditions
+        if c.kind in ("equality", "comparison", "general")
+    }
+    return Estimates(counts, selectivity)
+
+
+def _share(
+    condition: Condition, rows: dict[str, npt.NDArray[np.int64]], sample: Batch, unit: Unit, rng: np.random.Generator
+) -> float:
+    """The share of random combinations that satisfy a condition; never quite none or all, since they are few."""
+    if any(not len(rows[v]) for v in condition.variables):
+        return 0.5
+    chosen = {v: rng.choice(rows[v], COMBINATIONS) for v in sorted(condition.variables)}
+
+    def lookup(node: Reference) -> Vector:
+        assert isinstance(node, s.Attribute)
+        return sample.vector(node.name).take(chosen[node.variable])
+
+    good = int(holds(condition.expression, lookup, unit, COMBINATIONS).sum())
+    return (good + 0.5) / (COMBINATIONS + 1)

@@ -1,0 +1,193 @@
+"""A session: the state of running patterns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.engine.ingest import Batch, Codes, EventColumns, InputError
+from cepheid.engine.output import Output
+from cepheid.engine.program import FieldTable, LeafProgram, lower
+from cepheid.engine.run import BranchRun, Rows
+from cepheid.engine.store import RowStore
+from cepheid.engine.vector import MICROSECONDS, NANOSECONDS, Unit
+from cepheid.language import syntax as s
+from cepheid.language.pattern import Pattern
+from cepheid.language.values import Interval, Timestamp
+from cepheid.pattern.check import check
+from cepheid.pattern.normal import Branch, NormalForm
+from cepheid.pattern.schema import columns_of
+from cepheid.plan.tree import Plan
+
+
+class Session:
+    """Takes batches of events, in any order, and gives the matches that each of them decides. Made by an Engine."""
+
+    def __init__(
+        self,
+        patterns: tuple[Pattern, ...],
+        normals: tuple[NormalForm, ...],
+        plans: dict[Branch, Plan],
+        columns: EventColumns,
+        limit: int,
+    ) -> None:
+        self._patterns = patterns
+        self._normals = normals
+        self._plans = plans
+        self._columns = columns
+        self._limit = limit
+        self._state: _State | None = None
+        self._watermark: int | None = None
+        self._closed = False
+        self._late: list[pa.Table] = []
+        self.counts: Counter[str] = Counter()
+
+    def push(self, events: pa.Table | pa.RecordBatch, watermark: Any = None) -> pa.Table:
+        """Add events; the matches that are decided by them.
+
+        ``watermark`` says that, after this batch, no event with an earlier time will come. It must not go back. What can still match
+        is kept until then, and patterns with NOT wait for it.
+        """
+        if self._closed:
+            raise ValueError("this session is closed; open another one")
+        table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
+        state = self._prepared(table.schema)
+        batch = Batch(table, self._columns, state.unit)
+        batch = self._without_late(batch, state)
+        self.counts["events"] += len(batch)
+        if watermark is not None:
+            self._advance(state.ticks(watermark))
+        return state.push(batch, self._watermark, closing=False)
+
+    def close(self) -> pa.Table:
+        """No more events: the matches that were still waiting. Without any event there is no schema, and so nothing."""
+        self._closed = True
+        if self._state is None:
+            return pa.table({})
+        return self._state.push(
+            Batch(self._state.schema.empty_table(), self._columns, self._state.unit), None, closing=True
+        )
+
+    def late_events(self) -> pa.Table | None:
+        """The events that came behind the watermark since they were last asked for."""
+        late, self._late = self._late, []
+        return pa.concat_tables(late) if late else None
+
+    def report(self) -> dict[str, Any]:
+        """What was done: the papers' metrics, over all patterns."""
+        counts = Counter(self.counts)
+        if self._state is not None:
+            for run in self._state.runs.values():
+                counts.update(run.counts)
+        return dict(counts)
+
+    def _prepared(self, schema: pa.Schema) -> _State:
+        if self._state is None:
+            names = {"time": self._columns.time, "type": self._columns.type, "tie_breaker": self._columns.tie_breaker}
+            check(self._patterns, schema, **names)  # type: ignore[arg-type]
+            self._state = _State(self._normals, self._plans, self._columns, schema, self._limit)
+        elif not schema.equals(self._state.schema):
+            raise InputError(
+                f"the columns of this batch differ from those of the first: expected\n{self._state.schema}\ngot\n{schema}"
+            )
+        return self._state
+
+    def _without_late(self, batch: Batch, state: _State) -> Batch:
+        if self._watermark is None or not len(batch):
+            return batch
+        late = batch.times(self._columns.time, "time") < self._watermark
+        if not late.any():
+            return batch
+        self.counts["late events"] += int(late.sum())
+        self._late.append(batch.events.filter(pa.array(late)))
+        return Batch(batch.events.filter(pa.array(~late)), self._columns, state.unit)
+
+    def _advance(self, watermark: int) -> None:
+        if self._watermark is not None and watermark < self._watermark:
+            raise ValueError(f"the watermark went back, from {self._watermark} to {watermark}")
+        self._watermark = watermark
+
+
+class _State:
+    """What a session keeps once it knows the schema of its events."""
+
+    def __init__(
+        self,
+        normals: tuple[NormalForm, ...],
+        plans: dict[Branch, Plan],
+        columns: EventColumns,
+        schema: pa.Schema,
+        limit: int,
+    ) -> None:
+        self.schema = schema
+        self.unit = unit_of(normals, schema)
+        known = columns_of(schema, time=columns.time, type=columns.type, tie_breaker=columns.tie_breaker)
+        self._time = columns.time
+        self._table = FieldTable(known)
+        live = [(normal, branch) for normal in normals for branch in normal.branches if branch.never is None]
+        programs = [(normal, lower(b, plans[b], self._table, self._length(b.window))) for normal, b in live]
+        self._store = RowStore(len(self._table), schema)
+        self._codes = Codes()
+        ties = columns.tie_breaker is not None
+        self.runs = {
+            (normal.name, place): BranchRun(program, self._store, self.unit, ties=ties, limit=limit)
+            for place, (normal, program) in enumerate(programs)
+        }
+        self._outputs = {n.name: Output(n, schema, columns.time, known, self.unit) for n in normals}
+        leaves = [leaf for run in self.runs.values() for leaf in _leaves(run)]
+        self._leaves = list(dict.fromkeys(leaves))
+
+    def _length(self, window: s.Window) -> int:
+        return self.unit.ticks(window.size) if window.kind is s.WindowKind.TIME else window.size
+
+    def ticks(self, time: Any) -> int:
+        """A time as the caller writes it, on the engine's clock."""
+        scalar = time if isinstance(time, pa.Scalar) else pa.scalar(time)
+        if pa.types.is_integer(scalar.type):
+            return int(scalar.as_py())
+        zone = scalar.type.tz if pa.types.is_timestamp(scalar.type) else None
+        return int(scalar.cast(pa.timestamp(self.unit.name, zone)).value)
+
+    def push(self, batch: Batch, watermark: int | None, closing: bool) -> pa.Table:
+        taken: dict[LeafProgram, Rows] = {}
+        if len(batch):
+            masks = {leaf: batch.taken_by(leaf) for leaf in self._leaves}
+            kept = np.flatnonzero(np.logical_or.reduce(list(masks.values()))) if masks else np.empty(0, dtype=np.int64)
+            events = batch.events if len(kept) == len(batch) else batch.events.take(pa.array(kept))
+            batch.times(self._time, "time")
+            numbers = self._store.append(list(batch.columns(self._table, self._codes, kept)), events)
+            taken = {leaf: numbers[mask[kept]] for leaf, mask in masks.items()}
+        none = np.empty(0, dtype=np.int64)
+        found: dict[str, list[Any]] = {name: [] for name in self._outputs}
+        for (name, _), run in self.runs.items():
+            new = {leaf.variable: taken.get(leaf, none) for leaf in _leaves(run)}
+            found[name].append(run.push(new, watermark, closing))
+        tables = [self._outputs[name].table(matches, self._store) for name, matches in found.items()]
+        if watermark is not None and self.runs:
+            self._store.evict(watermark - max(run.horizon for run in self.runs.values()))
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
+
+
+def _leaves(run: BranchRun) -> list[LeafProgram]:
+    return [*run.program.leaves.values(), *(n.leaf for n in run.program.negations)]
+
+
+def unit_of(normals: tuple[NormalForm, ...], schema: pa.Schema) -> Unit:
+    """Nanoseconds if a column or a constant has them, else microseconds, which reach further."""
+    for field in schema:
+        if (pa.types.is_timestamp(field.type) or pa.types.is_duration(field.type)) and field.type.unit == "ns":
+            return NANOSECONDS
+    lengths = [
+        w.size for n in normals for b in n.branches for w in (b.window, b.slide) if w and w.kind is s.WindowKind.TIME
+    ]
+    expressions = [c.expression for n in normals for b in n.branches for c in b.conditions]
+    expressions += [c.expression for n in normals for b in n.branches for g in b.negations for c in g.conditions]
+    expressions += [item.expression for n in normals for item in n.output or ()]
+    for expression in expressions:
+        for node in s.walk(expression):
+            if isinstance(node, s.Literal) and isinstance(node.value, (Timestamp, Interval)):
+                lengths.append(node.value.nanoseconds)
+    return MICROSECONDS if all(length % 1000 == 0 for length in lengths) else NANOSECONDS

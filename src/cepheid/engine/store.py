@@ -1,0 +1,77 @@
+"""The rows that can still be part of a match: what kernels compare, and the events as they came in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.engine.kernels.join import TIME
+
+Rows = npt.NDArray[np.int64]
+MAX_PIECES = 32
+
+
+class RowStore:
+    """Rows in the order of their arrival, numbered from the first that ever came; old ones are dropped from the front.
+
+    ``values`` has a line for each column that kernels read; ``floats`` are the same bits, read as doubles. Row number n stands at
+    place n - ``base``.
+    """
+
+    def __init__(self, columns: int, schema: pa.Schema) -> None:
+        self.base = 0
+        self.size = 0
+        self.values = np.zeros((columns, 1024), dtype=np.int64)
+        self.floats = self.values.view(np.float64)
+        self._schema = schema
+        self._pieces: list[pa.Table] = []
+
+    def append(self, columns: Sequence[Rows], events: pa.Table) -> Rows:
+        """Add rows; their numbers."""
+        count = len(columns[TIME])
+        if self.size + count > self.values.shape[1]:
+            larger = np.zeros((len(self.values), 2 * (self.size + count)), dtype=np.int64)
+            larger[:, : self.size] = self.values[:, : self.size]
+            self.values, self.floats = larger, larger.view(np.float64)
+        for line, column in zip(self.values, columns, strict=True):
+            line[self.size : self.size + count] = column
+        numbers = np.arange(self.base + self.size, self.base + self.size + count, dtype=np.int64)
+        self.size += count
+        if count:
+            self._pieces.append(events)
+        return numbers
+
+    def times(self, rows: Rows) -> Rows:
+        found: Rows = self.values[TIME][rows - self.base]
+        return found
+
+    def events(self, rows: Rows) -> pa.Table:
+        """The events of some rows, as they came in."""
+        return self._whole().take(pa.array(rows - self.base))
+
+    def column(self, name: str, rows: Rows) -> pa.ChunkedArray:
+        return self._whole()[name].take(pa.array(rows - self.base))
+
+    def _whole(self) -> pa.Table:
+        if not self._pieces:
+            return self._schema.empty_table()
+        if len(self._pieces) > 1 or self._pieces[0].column(0).num_chunks > 1:
+            self._pieces = [pa.concat_tables(self._pieces).combine_chunks()]
+        return self._pieces[0]
+
+    def evict(self, time: int) -> None:
+        """Forget rows from the front that are older than a time, once they are worth the move."""
+        young = self.values[TIME, : self.size] >= time
+        old = int(young.argmax()) if young.any() else self.size
+        if old < 1024 or old < self.size // 2:
+            if len(self._pieces) > MAX_PIECES:
+                self._whole()
+            return
+        rest = self.size - old
+        self.values[:, :rest] = self.values[:, old : self.size].copy()
+        self._pieces = [self._whole().slice(old)]
+        self.base += old
+        self.size = rest

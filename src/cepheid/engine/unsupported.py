@@ -1,0 +1,25 @@
+"""What the engine cannot run yet, said before it tries."""
+
+from __future__ import annotations
+
+from cepheid.language import syntax as s
+from cepheid.language.problems import CepheidError
+from cepheid.pattern.normal import NormalForm
+
+
+class UnsupportedError(CepheidError, NotImplementedError):
+    """A pattern that the language has and the engine does not run yet."""
+
+
+def refuse_unsupported(normal: NormalForm) -> None:
+    missing = []
+    if any(v.is_kleene for branch in normal.branches for v in branch.variables):
+        missing.append("KL variables")
+    if normal.selection.strategy is not s.Strategy.SKIP_TILL_ANY:
+        missing.append(f"USING {normal.selection.strategy.value}")
+    if normal.selection.consume:
+        missing.append("CONSUME")
+    if normal.branches[0].window.kind is s.WindowKind.EVENTS:
+        missing.append("windows of a number of events")
+    if missing:
+        raise UnsupportedError(f"{normal.name}: the engine does not run {', '.join(missing)} yet")

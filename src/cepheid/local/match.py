@@ -1,0 +1,82 @@
+"""Matching a whole table on one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.engine import Engine
+from cepheid.engine.ingest import EventColumns
+from cepheid.engine.sample import estimate_all
+from cepheid.language.pattern import Pattern, with_names
+from cepheid.local.events import as_table
+from cepheid.pattern.check import check
+from cepheid.pattern.normal import Branch
+from cepheid.pattern.read import parse, parse_all
+from cepheid.stats.estimates import Estimates
+
+BATCH = 65_536
+"""Events in a batch, if not said: enough for the kernels, few enough for the caches."""
+
+
+def match(
+    patterns: str | Pattern | Iterable[str | Pattern],
+    events: Any,
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    tie_breaker: str | None = None,
+    planner: str = "auto",
+    order: Sequence[str] | None = None,
+    statistics: Mapping[Branch, Estimates] | None = None,
+    batch_size: int | None = None,
+) -> pa.Table:
+    """All matches of patterns in a table of events, a row each.
+
+    >>> import cepheid
+    >>> events = [{"ts": 1, "type": "A", "x": 5}, {"ts": 2, "type": "B", "x": 7}, {"ts": 9, "type": "B", "x": 8}]
+    >>> table = cepheid.match("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 RETURN b.x - a.x AS gain", events)
+    >>> table.to_pylist()
+    [{'pattern': 'pattern_1', 'start': 1, 'end': 2, 'gain': 2}]
+    """
+    if batch_size is not None and batch_size < 1:
+        raise ValueError(f"batch_size is 1 or more, got {batch_size}")
+    columns = EventColumns(time, type, tie_breaker)
+    table = _in_order(as_table(events), time)
+    named = with_names(_patterns(patterns))
+    check(named, table.schema, time=time, type=type, tie_breaker=tie_breaker)
+    estimates = dict(statistics or {})
+    if not estimates and planner != "pattern_order" and order is None:
+        estimates = estimate_all(named, table, columns)
+    session = Engine(named, columns, planner, order, estimates).open()
+    size = batch_size or BATCH
+    found = []
+    for start in range(0, max(table.num_rows, 1), size):
+        batch = table.slice(start, size)
+        found.append(session.push(batch, watermark=batch[time][-1] if batch.num_rows else None))
+    found.append(session.close())
+    return pa.concat_tables(found)
+
+
+def _patterns(patterns: str | Pattern | Iterable[str | Pattern]) -> Iterator[Pattern]:
+    """Text may hold several patterns."""
+    for pattern in [patterns] if isinstance(patterns, (str, Pattern)) else patterns:
+        if isinstance(pattern, Pattern):
+            yield pattern
+        else:
+            found = parse_all(pattern)
+            yield from found if len(found) > 1 else (parse(pattern),)
+
+
+def _in_order(table: pa.Table, time: str) -> pa.Table:
+    """Sorted by time, so that what is behind can be forgotten. A table that is sorted already is left as it is."""
+    if time not in table.column_names or table.num_rows < 2:
+        return table
+    times = table[time]
+    if times.null_count:
+        return table  # the engine says what is wrong
+    sorted_already = pc.all(pc.less_equal(times.slice(0, len(times) - 1), times.slice(1))).as_py()
+    return table if sorted_already else table.take(pc.sort_indices(times))

@@ -1,0 +1,81 @@
+"""Whatever the plan, the batches and the order of arrival: the matches of the reference matcher, no more and no fewer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepheid.engine.engine import Engine
+from cepheid.engine.ingest import EventColumns
+from cepheid.language import syntax as s
+from cepheid.language.pattern import Pattern
+from cepheid.local.match import match
+from cepheid.plan.planner import PLANNERS
+from tests import oracle
+from tests.strategies import patterns, patterns_with_streams
+
+Case = tuple[Pattern, list[dict[str, Any]], dict[str, Any]]
+supported = patterns_with_streams(patterns(kleene=False, selection=False, events_window=False))
+
+
+def schema(pattern: Pattern) -> pa.Schema:
+    assert pattern.window is not None
+    time = pa.timestamp("us") if pattern.window.kind is s.WindowKind.TIME else pa.int64()
+    return pa.schema(
+        {"ts": time, "type": pa.string(), "x": pa.int64(), "y": pa.float64(), "k": pa.string(), "f": pa.bool_(),
+         "h": pa.list_(pa.float64()), "seq": pa.int64()}
+    )  # fmt: skip
+
+
+def canonical(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows without their order; numbers that are equal look equal, and doubles are compared to twelve digits."""
+
+    def plain(value: Any) -> Any:
+        match value:
+            case bool() | None:
+                return value
+            case int() | float():
+                return "NaN" if math.isnan(value) else float(f"{value:.12g}")
+            case dict():
+                return {k: plain(v) for k, v in value.items()}
+            case list():
+                return [plain(v) for v in value]
+        return value
+
+    return sorted(repr(plain(row)) for row in rows)
+
+
+def expected(case: Case) -> list[str]:
+    pattern, events, options = case
+    return canonical(oracle.rows(pattern, events, **options))
+
+
+@given(supported, st.sampled_from([*PLANNERS, "auto"]), st.sampled_from([1, 2, 7, None]))
+def test_every_plan_and_batch_size(case: Case, planner: str, batch_size: int | None) -> None:
+    pattern, events, options = case
+    table = pa.Table.from_pylist(events, schema(pattern))
+    found = match(pattern, table, planner=planner, batch_size=batch_size, **options)
+    assert canonical(found.to_pylist()) == expected(case)
+
+
+@given(supported, st.data())
+def test_any_order_of_arrival(case: Case, data: st.DataObject) -> None:
+    pattern, events, options = case
+    table = pa.Table.from_pylist(events, schema(pattern))
+    session = Engine([pattern], EventColumns(tie_breaker=options["tie_breaker"])).open()
+    order: list[int] = data.draw(st.permutations(range(len(events))))
+    size: int = data.draw(st.integers(1, 4))
+    rows = []
+    for start in range(0, len(events), size):
+        chosen = order[start : start + size]
+        later = [events[i]["ts"] for i in order[start + size :]]
+        advance: bool = data.draw(st.booleans())  # type: ignore[arg-type]
+        watermark = min(later) if later and advance else None
+        rows += session.push(table.take(pa.array(chosen, pa.int64())), watermark=watermark).to_pylist()
+    rows += session.close().to_pylist()
+    assert canonical(rows) == expected(case)
+    assert session.late_events() is None
