@@ -19,7 +19,7 @@ from tests import oracle
 from tests.strategies import patterns, patterns_with_streams
 
 Case = tuple[Pattern, list[dict[str, Any]], dict[str, Any]]
-supported = patterns_with_streams(patterns(kleene=False, selection=False, events_window=False))
+supported = patterns_with_streams(patterns(selection=False, events_window=False))
 
 
 def schema(pattern: Pattern) -> pa.Schema:
@@ -73,7 +73,7 @@ def test_any_order_of_arrival(case: Case, data: st.DataObject) -> None:
     for start in range(0, len(events), size):
         chosen = order[start : start + size]
         later = [events[i]["ts"] for i in order[start + size :]]
-        advance: bool = data.draw(st.booleans())  # type: ignore[arg-type]
+        advance: bool = data.draw(st.booleans())
         watermark = min(later) if later and advance else None
         rows += session.push(table.take(pa.array(chosen, pa.int64())), watermark=watermark).to_pylist()
     rows += session.close().to_pylist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.session import Session
@@ -48,8 +48,10 @@ class Engine:
             tuple(self.patterns), normals, dict(self._plans(normals)), self.columns, self.max_partial_matches
         )
 
-    def _plans(self, normals: tuple[NormalForm, ...]) -> Iterator[tuple[Branch, Plan]]:
+    def _plans(self, normals: tuple[NormalForm, ...]) -> Iterator[tuple[Branch, Plan | None]]:
         for normal in normals:
             for branch in normal.branches:
+                single = replace(branch, variables=tuple(v for v in branch.variables if not v.is_kleene))
                 estimates = self.estimates.get(branch) or nothing_known(branch)
-                yield branch, make_plan(branch, estimates, self.planner, self.order)
+                order = None if self.order is None else [v for v in self.order if v in single.names]
+                yield branch, make_plan(single, estimates, self.planner, order) if single.variables else None

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from cepheid.engine.evaluate import Reference, evaluate
-from cepheid.engine.run import Matches
-from cepheid.engine.store import RowStore
-from cepheid.engine.vector import Unit, Vector, from_arrow
+from cepheid.engine.conditions import Scope, plain_variables
+from cepheid.engine.kernels.join import TIE, TIME
+from cepheid.engine.run import Matches, Rows
+from cepheid.engine.vector import Unit, Vector
 from cepheid.language import syntax as s
 from cepheid.language.functions import DataType
 from cepheid.pattern.checks.types import type_of
@@ -27,6 +30,7 @@ class Output:
         self._time = events.field(time).type
         self._columns = columns
         self._unit = unit
+        self._kleene = {v.name for branch in normal.branches for v in branch.variables if v.is_kleene}
         self.schema = pa.schema(self._fields())
 
     def _fields(self) -> Iterable[pa.Field]:
@@ -35,16 +39,24 @@ class Output:
         yield pa.field("end", self._time)
         if self._normal.branches[0].slide is not None:
             yield pa.field("window_start", self._time)
-        event = pa.struct(list(self._events))
         if self._normal.output is None:
             for name in self._normal.variables:
-                yield pa.field(name, event)
+                yield pa.field(name, self._event_type(name))
             return
         for item in self._normal.output:
             if isinstance(item.expression, s.EventRef):
-                yield pa.field(item.name, event)
+                yield pa.field(item.name, self._event_type(item.expression.variable))
             else:
-                yield pa.field(item.name, self._arrow_type(item.expression))
+                value = self._arrow_type(item.expression)
+                yield pa.field(item.name, pa.list_(value) if self._listed(item.expression) else value)
+
+    def _event_type(self, name: str) -> pa.DataType:
+        event = pa.struct(list(self._events))
+        return pa.list_(event) if name in self._kleene else event
+
+    def _listed(self, expression: s.Expression) -> str | None:
+        """The KL variable whose events an expression has a value for each of."""
+        return next(iter(plain_variables(expression) & self._kleene), None)
 
     def _arrow_type(self, expression: s.Expression) -> pa.DataType:
         if isinstance(expression, s.Attribute) and expression.name in self._events.names:
@@ -65,71 +77,103 @@ class Output:
             case _:
                 return pa.float64()
 
-    def table(self, found: Sequence[Matches], store: RowStore) -> pa.Table:
+    def table(self, found: Sequence[tuple[Matches, Scope]]) -> pa.Table:
         """The matches of all branches, one after the other."""
-        parts = [self._rows(matches, store) for matches in found if len(matches)]
+        parts = [self._rows(matches, scope) for matches, scope in found if len(matches)]
         return pa.concat_tables(parts) if parts else self.schema.empty_table()
 
-    def _rows(self, matches: Matches, store: RowStore) -> pa.Table:
+    def _rows(self, matches: Matches, scope: Scope) -> pa.Table:
         count = len(matches)
-        tuples = matches.tuples
+        name = pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int8)), [self._normal.name])
         columns: list[pa.Array] = [
-            pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int8)), [self._normal.name]).cast(
-                pa.string()
-            ),
-            self._times(tuples.lo),
-            self._times(tuples.hi),
+            name.cast(pa.string()),
+            self._times(matches.tuples.lo),
+            self._times(matches.tuples.hi),
         ]
         if matches.window_start is not None:
             columns.append(self._times(matches.window_start))
+        bound = {name: matches.tuples.rows[:, place] for place, name in enumerate(matches.variables)}
         if self._normal.output is None:
-            columns += [self._event(name, matches, store) for name in self._normal.variables]
+            columns += [self._event(name, bound, count, scope) for name in self._normal.variables]
         else:
-            columns += [self._column(item, matches, store) for item in self._normal.output]
+            columns += [self._column(item, bound, count, scope) for item in self._normal.output]
         return pa.Table.from_arrays(columns, schema=self.schema)
 
-    def _times(self, ticks: np.ndarray) -> pa.Array:
+    def _times(self, ticks: Rows) -> pa.Array:
         if not pa.types.is_timestamp(self._time):
             return pa.array(ticks).cast(self._time)
         return pa.array(ticks).cast(pa.timestamp(self._unit.name)).cast(pa.timestamp(self._time.unit)).view(self._time)
 
-    def _event(self, name: str, matches: Matches, store: RowStore) -> pa.Array:
-        kind = pa.struct(list(self._events))
-        if name not in matches.variables:
-            return pa.nulls(len(matches), kind)
-        events = store.events(matches.tuples.rows[:, matches.variables.index(name)])
+    def _event(self, name: str, bound: dict[str, Rows], count: int, scope: Scope) -> pa.Array:
+        if name not in bound:
+            return pa.nulls(count, self._event_type(name))
+        if name not in self._kleene:
+            return self._structs(bound[name], scope)
+        _, members = self._listing(bound[name], scope)
+        return pa.ListArray.from_arrays(
+            pa.array(_offsets(scope.sets.sizes(bound[name]))), self._structs(members, scope)
+        )
+
+    def _structs(self, rows: Rows, scope: Scope) -> pa.Array:
+        events = scope.store.events(rows)
         arrays = [column.combine_chunks() if column.num_chunks != 1 else column.chunk(0) for column in events.columns]
         return pa.StructArray.from_arrays(arrays, fields=list(self._events))
 
-    def _column(self, item: s.ReturnItem, matches: Matches, store: RowStore) -> pa.Array:
+    def _listing(self, numbers: Rows, scope: Scope) -> tuple[Rows, Rows]:
+        """The members of sets as they are listed: by time; of one time, by their attributes."""
+        which, members = scope.sets.expand(numbers)
+        times, ties = (scope.store.values[line][members - scope.store.base] for line in (TIME, TIE))
+        same = (np.diff(which) == 0) & (np.diff(times) == 0) & (np.diff(ties) == 0)
+        if same.any():
+            contents = scope.store.contents(members)
+            order = np.lexsort((contents, ties, times, which))
+            which, members = which[order], members[order]
+        return which, members
+
+    def _column(self, item: s.ReturnItem, bound: dict[str, Rows], count: int, scope: Scope) -> pa.Array:
         if isinstance(item.expression, s.EventRef):
-            return self._event(item.expression.variable, matches, store)
+            return self._event(item.expression.variable, bound, count, scope)
         type_ = self.schema.field(item.name).type
+        listed = self._listed(item.expression)
+        if listed is None:
+            return _to_arrow(scope.value(item.expression, bound, count), type_, self._unit)
+        if listed not in bound:
+            return pa.nulls(count, type_)
+        which, members = self._listing(bound[listed], scope)
+        each = {name: members if name == listed else rows[which] for name, rows in bound.items()}
+        # The aggregates of the listed variable look at its set, not at the event that is listed.
+        whole = {**each, SET + listed: bound[listed][which]}
+        values = scope.value(_about_sets(item.expression, listed), whole, len(members))
+        return pa.ListArray.from_arrays(
+            pa.array(_offsets(scope.sets.sizes(bound[listed]))), _to_arrow(values, type_.value_type, self._unit)
+        )
 
-        def lookup(node: Reference) -> Vector:
-            assert isinstance(node, s.Attribute)
-            if node.variable not in matches.variables:
-                return from_arrow(pa.nulls(len(matches), self._events.field(node.name).type), self._unit)
-            column = store.column(node.name, matches.tuples.rows[:, matches.variables.index(node.variable)])
-            return from_arrow(column, self._unit, node.name)
 
-        if isinstance(item.expression, s.Attribute) and item.expression.name in self._events.names:
-            name, variable = item.expression.name, item.expression.variable
-            if variable not in matches.variables:
-                return pa.nulls(len(matches), type_)
-            column = store.column(name, matches.tuples.rows[:, matches.variables.index(variable)])
-            return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        return _to_arrow(evaluate(item.expression, lookup, self._unit, len(matches)), type_, self._unit)
+SET = "set of "
+
+
+def _about_sets(expression: s.Expression, listed: str) -> s.Expression:
+    if isinstance(expression, s.Aggregate):
+        return replace(expression, variable=SET + listed) if expression.variable == listed else expression
+    return s.map_children(expression, lambda child: _about_sets(child, listed))
+
+
+def _offsets(sizes: Rows) -> npt.NDArray[np.int32]:
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)]).astype(np.int32)
 
 
 def _to_arrow(vector: Vector, type_: pa.DataType, unit: Unit) -> pa.Array:
     if vector.type is DataType.NULL:
         return pa.nulls(len(vector), type_)
     if vector.is_arrow:
-        return vector.data.cast(type_)
+        return vector.data.cast(type_) if vector.valid is None else _masked(vector).cast(type_)
     array = pa.array(vector.data, mask=None if vector.valid is None else ~vector.valid)
     if vector.type is DataType.TIMESTAMP and pa.types.is_timestamp(type_):
         return array.cast(pa.timestamp(unit.name)).cast(pa.timestamp(type_.unit)).view(type_)
     if vector.type is DataType.INTERVAL:
         return array.cast(pa.duration(unit.name)).cast(type_)
     return array.cast(type_)
+
+
+def _masked(vector: Vector) -> pa.Array:
+    return pc.if_else(pa.array(vector.mask()), vector.data, pa.scalar(None, vector.data.type))

@@ -9,18 +9,44 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.engine.evaluate import Reference, holds
-from cepheid.engine.kernels.join import CANDIDATES, EVALUATIONS, STOPPED, join
-from cepheid.engine.program import BranchProgram, JoinProgram, NegationProgram
+from cepheid.engine.conditions import Scope
+from cepheid.engine.kernels.join import CANDIDATES, EVALUATIONS, STOPPED, TIE, TIME, join
+from cepheid.engine.kernels.kleene import enumerate_sets
+from cepheid.engine.program import (
+    BranchProgram,
+    JoinProgram,
+    KleeneProgram,
+    NegationProgram,
+    first_column,
+    kleene_columns,
+)
 from cepheid.engine.relation import Relation, Tuples, concatenate
+from cepheid.engine.sets import Sets
 from cepheid.engine.store import RowStore
-from cepheid.engine.vector import Unit, Vector, from_arrow
+from cepheid.engine.vector import Unit
 from cepheid.language import syntax as s
-from cepheid.plan.tree import Join, Leaf, Plan, nodes, variables
+from cepheid.plan.tree import Leaf, Plan, nodes, variables
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 FOREVER = 2**62
 """Longer than any window, and no sum of two of them overflows."""
+
+
+class _Stage:
+    """A KL variable: its events, and the tuples that sets of them can be added to."""
+
+    def __init__(self, program: KleeneProgram) -> None:
+        self.program = program
+        self.events = Relation(1, keyed=program.from_tuples.key_slot >= 0)
+        self.tuples = Relation(len(program.from_tuples.outer), keyed=program.from_events.key_slot >= 0)
+
+    @property
+    def relations(self) -> tuple[Relation, Relation]:
+        return self.events, self.tuples
+
+
+def _columns(names: tuple[str, ...], rows: Rows) -> dict[str, Rows]:
+    return {name: rows[:, place] for place, name in enumerate(names)}
 
 
 class LimitError(RuntimeError):
@@ -49,6 +75,9 @@ class BranchRun:
     def __init__(self, program: BranchProgram, store: RowStore, unit: Unit, *, ties: bool, limit: int) -> None:
         self.program = program
         self.counts: Counter[str] = Counter()
+        self.sets = Sets()
+        kleene = frozenset(k.variable.name for k in program.kleene)
+        self.scope = Scope(store, self.sets, unit, ties, kleene)
         self._store = store
         self._unit = unit
         self._ties = ties
@@ -56,10 +85,12 @@ class BranchRun:
         self._slide = program.branch.slide
         # A window of SLIDE does not hold its end: its first and last event are less than its length apart.
         self._window = min(program.window - (1 if self._slide else 0), FOREVER)
-        self._relations = {node: Relation(len(variables(node)), keyed=False) for node in nodes(program.plan)}
+        plan = () if program.plan is None else nodes(program.plan)
+        self._relations = {node: Relation(len(variables(node))) for node in plan}
         for node in program.joins.values():
             self._relations[node.plan.left].keyed = node.from_right.key_slot >= 0
             self._relations[node.plan.right].keyed = node.from_left.key_slot >= 0
+        self._stages = [_Stage(stage) for stage in program.kleene]
         self._negated = {n.negation.name: Relation(1, keyed=n.probe.key_slot >= 0) for n in program.negations}
         self._waiting: list[Matches] = []
 
@@ -70,14 +101,26 @@ class BranchRun:
         for program in self.program.negations:
             name = program.negation.name
             self._insert(self._negated[name], self._tuples(new[name]), program.probe)
-        found = Matches(variables(self.program.plan), self._new(self.program.plan, new))
+        tuples = None if self.program.plan is None else self._new(self.program.plan, new)
+        for stage in self._stages:
+            tuples = self._with_sets(tuples, stage, self._tuples(new[stage.program.variable.name]))
+        assert tuples is not None
+        found = Matches(self.program.columns, tuples)
         if self._slide is not None:
             found = self._in_windows(found)
         if self.program.negations:
             found = self._decide(found, watermark, closing)
-        if watermark is not None:
-            self._evict(watermark)
         return found
+
+    def forget(self, watermark: int | None) -> None:
+        """Drop what no later event can need. What ``push`` returned must have been used by then."""
+        if watermark is not None:
+            for relation in (*self._relations.values(), *(r for stage in self._stages for r in stage.relations)):
+                relation.evict(watermark - self._window)
+            for relation in self._negated.values():
+                relation.evict(watermark - 2 * self._window)
+        if len(self.sets):
+            self._forget_sets()
 
     def _tuples(self, rows: Rows) -> Tuples:
         times = self._store.times(rows)
@@ -91,10 +134,8 @@ class BranchRun:
         programs = self.program.joins[node]
         self._insert(self._relations[node.right], right, programs.from_left)
         found = [
-            self._pairs(left, self._relations[node.right], programs.from_left, node),
-            self._turned(
-                self._pairs(right, self._relations[node.left], programs.from_right, node), programs.from_right
-            ),
+            self._pairs(left, self._relations[node.right], programs.from_left),
+            self._turned(self._pairs(right, self._relations[node.left], programs.from_right), programs.from_right),
         ]
         self._insert(self._relations[node.left], left, programs.from_right)
         return concatenate(found)
@@ -107,20 +148,30 @@ class BranchRun:
             keys = self._store.values[probe.inner_key_column][rows]
         relation.insert(new, keys)
 
-    def _pairs(self, outer: Tuples, relation: Relation, probe: JoinProgram, node: Join) -> Tuples:
+    def _pairs(self, outer: Tuples, relation: Relation, probe: JoinProgram) -> Tuples:
         inner = relation.tuples
-        width = len(probe.outer) + len(probe.inner)
-        if not len(outer) or not len(inner):
-            return Tuples.empty(width)
+        o, i = self._candidates(outer, relation, probe)
+        rows = np.concatenate([outer.rows[o], inner.rows[i]], axis=1)
+        return Tuples(rows, np.minimum(outer.lo[o], inner.lo[i]), np.maximum(outer.hi[o], inner.hi[i]))
+
+    def _candidates(self, outer: Tuples, relation: Relation, probe: JoinProgram) -> tuple[Rows, Rows]:
+        """Which outer tuples go with which inner ones."""
+        if not len(outer) or not len(relation):
+            none = np.empty(0, dtype=np.int64)
+            return none, none
         low, high = outer.hi - self._window, outer.lo + self._window
         o, i = self._probe(outer, low, high, relation, probe, window=self._window)
-        if len(o) >= self._limit:
-            raise LimitError(self._too_many(variables(node)))
-        rows = np.empty((len(o), width), dtype=np.int64)
-        rows[:, : len(probe.outer)] = outer.rows[o]
-        rows[:, len(probe.outer) :] = inner.rows[i]
-        found = Tuples(rows, np.minimum(outer.lo[o], inner.lo[i]), np.maximum(outer.hi[o], inner.hi[i]))
-        return self._passing(found, (*probe.outer, *probe.inner), probe.external)
+        return self._passing(outer, o, relation.tuples, i, probe)
+
+    def _passing(self, outer: Tuples, o: Rows, inner: Tuples, i: Rows, probe: JoinProgram) -> tuple[Rows, Rows]:
+        """The pairs that satisfy the conditions which no kernel can check."""
+        for condition in probe.external:
+            if len(o):
+                self.counts["evaluations"] += len(o)
+                rows = np.concatenate([outer.rows[o], inner.rows[i]], axis=1)
+                good = self.scope.holds(condition, _columns((*probe.outer, *probe.inner), rows), len(o))
+                o, i = o[good], i[good]
+        return o, i
 
     def _probe(
         self,
@@ -143,7 +194,10 @@ class BranchRun:
         self.counts["candidates"] += int(counts[CANDIDATES])
         self.counts["evaluations"] += int(counts[EVALUATIONS])
         if counts[STOPPED]:
-            raise LimitError(self._too_many((*probe.outer, *probe.inner)))
+            raise LimitError(
+                f"more than {self._limit:,} partial matches over {', '.join((*probe.outer, *probe.inner))}. Make the window "
+                "smaller, add a condition between them, or raise max_partial_matches."
+            )
         return o, i
 
     @staticmethod
@@ -152,28 +206,93 @@ class BranchRun:
         cut = len(program.outer)
         return Tuples(np.concatenate([tuples.rows[:, cut:], tuples.rows[:, :cut]], axis=1), tuples.lo, tuples.hi)
 
-    def _passing(self, tuples: Tuples, names: tuple[str, ...], conditions: tuple[s.Expression, ...]) -> Tuples:
-        """The tuples that satisfy conditions which no kernel can check."""
-        for condition in conditions:
-            if not len(tuples):
-                break
-            self.counts["evaluations"] += len(tuples)
-            tuples = tuples.take(self._holds(condition, tuples.rows, names))
-        return tuples
+    # --- sets
 
-    def _holds(self, condition: s.Expression, rows: Rows, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-        def lookup(node: Reference) -> Vector:
-            assert isinstance(node, s.Attribute)
-            column = self._store.column(node.name, rows[:, names.index(node.variable)])
-            return from_arrow(column, self._unit, node.name)
+    def _with_sets(self, new: Tuples | None, stage: _Stage, events: Tuples) -> Tuples:
+        """New tuples with each of their sets, and old ones with the sets that hold a new event."""
+        program = stage.program
+        if new is None:  # nothing but sets: each begins with one of its events
+            new = events
+        self._insert(stage.events, events, program.from_tuples)
+        _, concerned = self._candidates(events, stage.tuples, program.from_events)
+        old = stage.tuples.tuples.take(np.unique(concerned))
+        found = [self._sets_of(new, stage, None), self._sets_of(old, stage, events)]
+        self._insert(stage.tuples, new, program.from_events)
+        return concatenate(found)
 
-        return holds(condition, lookup, self._unit, len(rows))
-
-    def _too_many(self, names: tuple[str, ...]) -> str:
-        return (
-            f"more than {self._limit:,} partial matches over {', '.join(names)}. Make the window smaller, add a condition "
-            "between them, or raise max_partial_matches."
+    def _sets_of(self, outer: Tuples, stage: _Stage, must_have: Tuples | None) -> Tuples:
+        """The tuples with each of their sets; ``must_have``: only those with one of these events."""
+        program = stage.program
+        anchored = program.from_tuples.outer == program.from_tuples.inner
+        width = 3 if anchored else outer.rows.shape[1] + 3
+        if not len(outer):
+            return Tuples.empty(width)
+        o, i = self._candidates(outer, stage.events, program.from_tuples)
+        rows = stage.events.tuples.rows[i, 0]
+        if anchored:
+            later = self._is_later(rows, outer.rows[o, 0])
+            o = np.concatenate([np.arange(len(outer)), o[later]])
+            rows = np.concatenate([outer.rows[:, 0], rows[later]])
+        place = rows - self._store.base
+        order = np.lexsort((rows, self._store.values[TIE][place], self._store.values[TIME][place], o))
+        o, rows = o[order], rows[order]
+        fresh = np.zeros(len(rows), dtype=np.bool_) if must_have is None else np.isin(rows, must_have.rows[:, 0])
+        owner, begin, members, stopped = enumerate_sets(  # type: ignore[no-untyped-call]
+            np.searchsorted(o, np.arange(len(outer) + 1)), rows, fresh, outer.lo, outer.hi,
+            np.full(len(outer), must_have is not None), anchored, program.variable.minimum or 1,
+            program.variable.maximum or FOREVER, self._window, program.neighbours,
+            self._store.values, self._store.floats, self._store.base, self._ties, self._limit,
+        )  # fmt: skip
+        if stopped:
+            raise LimitError(
+                f"more than {self._limit:,} sets for the variable {program.variable.name}. Give it a maximum, a condition on "
+                "neighbours, or use skip_till_next; or raise max_partial_matches."
+            )
+        numbers = self.sets.add(begin, members)
+        first, last = members[begin[:-1]], members[begin[1:] - 1]
+        parts = [numbers.reshape(-1, 1), first.reshape(-1, 1), last.reshape(-1, 1)]
+        found = Tuples(
+            np.concatenate(parts if anchored else [outer.rows[owner], *parts], axis=1),
+            np.minimum(outer.lo[owner], self._store.times(first)),
+            np.maximum(outer.hi[owner], self._store.times(last)),
         )
+        names = (*(() if anchored else program.from_tuples.outer), *kleene_columns(program.variable.name))
+        found = self._apart(found, names, program.variable.name)
+        for condition in program.external:
+            self.counts["evaluations"] += len(found)
+            found = found.take(self.scope.holds(condition, _columns(names, found.rows), len(found)))
+        return found
+
+    def _is_later(self, rows: Rows, than: Rows) -> npt.NDArray[np.bool_]:
+        """Whether one row stands behind another in the order of time, of ties and, at last, of arrival."""
+        values, base = self._store.values, self._store.base
+        time, other = values[TIME][rows - base], values[TIME][than - base]
+        tie, its = values[TIE][rows - base], values[TIE][than - base]
+        later: npt.NDArray[np.bool_] = (time > other) | (
+            (time == other) & ((tie > its) | ((tie == its) & (rows > than)))
+        )
+        return later
+
+    def _apart(self, found: Tuples, names: tuple[str, ...], name: str) -> Tuples:
+        """Without the tuples that have an event of one set in another as well."""
+        for other in self.scope.kleene & set(names) - {name}:
+            which, members = self.sets.expand(found.rows[:, names.index(name)])
+            again, others = self.sets.expand(found.rows[:, names.index(other)])
+            pairs = np.stack([np.concatenate([which, again]), np.concatenate([members, others])], axis=1)
+            unique, counts = np.unique(pairs, axis=0, return_counts=True)
+            twice = np.zeros(len(found), dtype=np.bool_)
+            twice[unique[counts > 1, 0]] = True
+            found = found.take(~twice)
+        return found
+
+    def _forget_sets(self) -> None:
+        """Keep the sets that waiting tuples refer to, and no others."""
+        kept = [(stage.tuples, stage.program.from_tuples.outer) for stage in self._stages[1:]]
+        columns = [(m.tuples.rows, m.variables) for m in self._waiting] + [(r.tuples.rows, names) for r, names in kept]
+        places = [(rows, names.index(n)) for rows, names in columns for n in names if f"first {n}" in names]
+        renumbered = self.sets.keep(np.concatenate([rows[:, p] for rows, p in places] or [np.empty(0, dtype=np.int64)]))
+        for rows, p in places:
+            rows[:, p] = [renumbered[int(number)] for number in rows[:, p]]
 
     # --- windows that slide
 
@@ -229,7 +348,8 @@ class BranchRun:
         else:
             low, high = matches.window_start, matches.window_start + self.program.window - 1
         for name in program.negation.before:
-            times = self._store.times(matches.tuples.rows[:, matches.variables.index(name)])
+            column = matches.variables.index(first_column(name, matches.variables))
+            times = self._store.times(matches.tuples.rows[:, column])
             high = np.minimum(high, times if self._ties else times - 1)
         return low, high
 
@@ -246,32 +366,30 @@ class BranchRun:
         struck = np.zeros(len(matches), dtype=np.bool_)
         asked = np.ones(len(matches), dtype=np.bool_)
         for condition in program.outer_conditions:
-            asked &= self._holds(condition, matches.tuples.rows, matches.variables)
+            asked &= self.scope.holds(condition, _columns(matches.variables, matches.tuples.rows), len(matches))
         relation = self._negated[program.negation.name]
         chosen = np.flatnonzero(asked)
         if not len(chosen) or not len(relation):
             return struck
         some = matches.take(chosen)
         low, high = self._bounds(some, program)
-        external = program.probe.external
-        o, i = self._probe(some.tuples, low, high, relation, program.probe, exists=not external)
-        if external:
-            rows = np.concatenate([some.tuples.rows[o], relation.tuples.rows[i]], axis=1)
-            names = (*program.probe.outer, *program.probe.inner)
-            good = np.ones(len(o), dtype=np.bool_)
-            for condition in external:
-                good &= self._holds(condition, rows, names)
-            o = o[good]
+        with_sets = bool(self.scope.kleene)
+        o, i = self._probe(
+            some.tuples, low, high, relation, program.probe, exists=not (program.probe.external or with_sets)
+        )
+        if with_sets:
+            o, i = self._unused(some, o, relation.tuples.rows[i, 0], i)
+        o, i = self._passing(some.tuples, o, relation.tuples, i, program.probe)
         struck[chosen[o]] = True
         return struck
 
-    # --- forgetting
-
-    def _evict(self, watermark: int) -> None:
-        for relation in self._relations.values():
-            relation.evict(watermark - self._window)
-        for relation in self._negated.values():
-            relation.evict(watermark - 2 * self._window)
+    def _unused(self, matches: Matches, o: Rows, rows: Rows, i: Rows) -> tuple[Rows, Rows]:
+        """Without pairs whose event is in a set of the match."""
+        used = np.zeros(len(o), dtype=np.bool_)
+        for name in self.scope.kleene:
+            which, members = self.sets.expand(matches.tuples.rows[o, matches.variables.index(name)])
+            used[which[members == rows[which]]] = True
+        return o[~used], i[~used]
 
     @property
     def horizon(self) -> int:

@@ -30,7 +30,7 @@ class Session:
         self,
         patterns: tuple[Pattern, ...],
         normals: tuple[NormalForm, ...],
-        plans: dict[Branch, Plan],
+        plans: dict[Branch, Plan | None],
         columns: EventColumns,
         limit: int,
     ) -> None:
@@ -117,7 +117,7 @@ class _State:
     def __init__(
         self,
         normals: tuple[NormalForm, ...],
-        plans: dict[Branch, Plan],
+        plans: dict[Branch, Plan | None],
         columns: EventColumns,
         schema: pa.Schema,
         limit: int,
@@ -164,8 +164,10 @@ class _State:
         found: dict[str, list[Any]] = {name: [] for name in self._outputs}
         for (name, _), run in self.runs.items():
             new = {leaf.variable: taken.get(leaf, none) for leaf in _leaves(run)}
-            found[name].append(run.push(new, watermark, closing))
-        tables = [self._outputs[name].table(matches, self._store) for name, matches in found.items()]
+            found[name].append((run.push(new, watermark, closing), run.scope))
+        tables = [self._outputs[name].table(matches) for name, matches in found.items()]
+        for run in self.runs.values():
+            run.forget(watermark)
         if watermark is not None and self.runs:
             self._store.evict(watermark - max(run.horizon for run in self.runs.values()))
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.engine.kernels.join import TIME
 
@@ -54,6 +55,19 @@ class RowStore:
 
     def column(self, name: str, rows: Rows) -> pa.ChunkedArray:
         return self._whole()[name].take(pa.array(rows - self.base))
+
+    def contents(self, rows: Rows) -> Rows:
+        """The rank of each row's event by its attributes, column by column, smaller values first and NULL last."""
+        events = self.events(rows)
+        keys = [
+            (name, "ascending")
+            for name in events.column_names
+            if not pa.types.is_nested(events.schema.field(name).type)
+        ]
+        order = pc.sort_indices(events, sort_keys=keys, null_placement="at_end").to_numpy()
+        ranks = np.empty(len(rows), dtype=np.int64)
+        ranks[order] = np.arange(len(rows))
+        return ranks
 
     def _whole(self) -> pa.Table:
         if not self._pieces:

@@ -13,8 +13,6 @@ class UnsupportedError(CepheidError, NotImplementedError):
 
 def refuse_unsupported(normal: NormalForm) -> None:
     missing = []
-    if any(v.is_kleene for branch in normal.branches for v in branch.variables):
-        missing.append("KL variables")
     if normal.selection.strategy is not s.Strategy.SKIP_TILL_ANY:
         missing.append(f"USING {normal.selection.strategy.value}")
     if normal.selection.consume:

@@ -33,6 +33,14 @@ def transitive_reduction(pairs: frozenset[tuple[str, str]]) -> frozenset[tuple[s
     return frozenset((x, y) for x, y in pairs if not any(y in later.get(z, ()) for z in later[x]))
 
 
+def transitive_closure(pairs: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """With the pairs that follow from the others."""
+    closed = set(pairs)
+    for middle in {x for pair in pairs for x in pair}:
+        closed |= {(x, z) for x, y in closed if y == middle for w, z in closed if w == middle}
+    return frozenset(closed)
+
+
 def is_sequence(structure: s.Structure) -> bool:
     """Whether the positive variables of a structure without OR are in a fixed order."""
     positive = [s.event_of(leaf).variable for leaf in s.leaves(structure) if not isinstance(leaf, s.Negated)]

@@ -6,6 +6,7 @@ import math
 from functools import cache
 
 from cepheid.pattern.normal import Branch, Variable
+from cepheid.pattern.order import transitive_closure
 from cepheid.stats.estimates import Estimates
 
 HUGE = 1e100
@@ -22,8 +23,9 @@ class Cardinality:
         ]
         self._counts = {v.name: _count(v, estimates.count_of(v.name)) for v in branch.variables}
         self._before: dict[str, set[str]] = {v.name: set() for v in branch.variables}
-        for earlier, later in _closure(branch):
-            self._before[later].add(earlier)
+        for earlier, later in transitive_closure(branch.order):
+            if earlier in self._before and later in self._before:
+                self._before[later].add(earlier)
         self.of = cache(self._of)
         self._extensions = cache(self._linear_extensions)
 
@@ -59,10 +61,3 @@ def _count(variable: Variable, events: float) -> float:
         if total > HUGE:
             break
     return total
-
-
-def _closure(branch: Branch) -> set[tuple[str, str]]:
-    pairs = set(branch.order)
-    for middle in (v.name for v in branch.variables):
-        pairs |= {(x, z) for x, y in pairs if y == middle for w, z in pairs if w == middle}
-    return pairs

@@ -90,8 +90,9 @@ def join(
     n_inner = inner.shape[0]
     for o in range(outer.shape[0]):
         start, end = low[o], high[o]
-        for p in range(after.shape[0]):
-            start = max(start, values[TIME, outer[o, after[p, 0]] - base])
+        if inner.shape[1] == 1:  # of several events, the first need not be the one that must come after
+            for p in range(after.shape[0]):
+                start = max(start, values[TIME, outer[o, after[p, 0]] - base])
         if start > end:
             continue
         if key_slot < 0:

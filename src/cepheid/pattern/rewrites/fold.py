@@ -63,6 +63,8 @@ def fold(expression: s.Expression) -> s.Expression:
             return s.Literal(not value)
         case s.Negative(s.Literal()):
             return _fold_negative(node.operand)
+        case s.In(s.Literal() as operand, items) if all(isinstance(item, s.Literal) for item in items):
+            return fold(s.disjunction(s.Comparison("=", operand, item) for item in items))
         case s.Comparison(op, s.Literal(left), s.Literal(right)):
             result = compare(op, left, right)
             return node if result is None else s.Literal(result)

@@ -1,0 +1,137 @@
+"""Conditions that no kernel checks, evaluated on many tuples at once.
+
+A KL variable makes a condition a statement about every event of its set, or every pair of neighbours: the tuple is written out once
+for each of them, and must satisfy the condition every time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.engine.evaluate import Reference, evaluate, holds
+from cepheid.engine.kernels.kleene import neighbour_pairs
+from cepheid.engine.sets import Sets, aggregate
+from cepheid.engine.store import RowStore
+from cepheid.engine.vector import Mask, Unit, Vector, from_arrow, nulls
+from cepheid.language import syntax as s
+from cepheid.language.functions import DataType
+
+Rows: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the variables of some tuples stand for: a column of rows, or of numbers of sets."""
+
+    store: RowStore
+    sets: Sets
+    unit: Unit
+    ties: bool
+    kleene: frozenset[str]
+
+    def holds(self, condition: s.Expression, columns: dict[str, Rows], count: int) -> Mask:
+        """For each of ``count`` tuples, whether a condition holds for every event and every pair of neighbours it speaks of."""
+        if not count:
+            return np.zeros(0, dtype=np.bool_)
+        each = sorted(plain_variables(condition) & self.kleene)
+        pairs = sorted({node.variable for node in s.walk(condition) if isinstance(node, s.Neighbour)})
+        aggregates = self._aggregates(condition, columns, count)
+        which = np.arange(count, dtype=np.int64)
+        bound: dict[str, Rows] = {}
+        neighbours: dict[str, tuple[Rows, Rows]] = {}
+        for name in each:
+            part, members = self.sets.expand(columns[name][which])
+            which, bound, neighbours = which[part], _picked(bound, part), _picked_pairs(neighbours, part)
+            bound[name] = members
+        for name in pairs:
+            chosen = -1 - columns[name][which]
+            part, earlier, later = neighbour_pairs(  # type: ignore[no-untyped-call]
+                self.sets.starts, self.sets.members, chosen, self.store.values, self.store.base, self.ties
+            )
+            which, bound, neighbours = which[part], _picked(bound, part), _picked_pairs(neighbours, part)
+            neighbours[name] = earlier, later
+
+        def lookup(node: Reference) -> Vector:
+            match node:
+                case s.Aggregate():
+                    return aggregates[node].take(which)
+                case s.Neighbour(variable, offset, name):
+                    return self.attribute(name, neighbours[variable][0 if offset else 1])
+                case s.Attribute(variable, name):
+                    rows = bound[variable] if variable in bound else columns[variable][which]
+                    return self.attribute(name, rows)
+            raise AssertionError(node)
+
+        good = holds(condition, lookup, self.unit, len(which))
+        broken: Mask = np.bincount(which[~good], minlength=count) > 0
+        return ~broken
+
+    def value(self, expression: s.Expression, columns: dict[str, Rows], count: int) -> Vector:
+        """The values of an expression that speaks of sets only through aggregates; what is not bound is NULL."""
+        aggregates = self._aggregates(expression, columns, count)
+
+        def lookup(node: Reference) -> Vector:
+            match node:
+                case s.Aggregate():
+                    return aggregates[node]
+                case s.Attribute(variable, name) if variable in columns:
+                    return self.attribute(name, columns[variable])
+            return nulls(count)
+
+        return evaluate(expression, lookup, self.unit, count)
+
+    def attribute(self, name: str, rows: Rows) -> Vector:
+        return from_arrow(self.store.column(name, rows), self.unit, name)
+
+    def _aggregates(self, expression: s.Expression, columns: dict[str, Rows], count: int) -> dict[s.Aggregate, Vector]:
+        wanted = {node for node in s.walk(expression) if isinstance(node, s.Aggregate)}
+        return {node: self._aggregate(node, columns, count) for node in wanted}
+
+    def _aggregate(self, node: s.Aggregate, columns: dict[str, Rows], count: int) -> Vector:
+        if node.variable not in columns:  # of another branch: an empty set
+            zero = Vector(DataType.INTEGER, np.zeros(count, dtype=np.int64))
+            return zero if node.function == "COUNT" else nulls(count)
+        numbers = columns[node.variable]
+        if node.argument is None:
+            return Vector(DataType.INTEGER, self.sets.sizes(numbers))
+        which, members = self.sets.expand(numbers)
+        function = node.function
+        if function in ("FIRST", "LAST"):
+            which, members = self._edge(function, which, members)
+            function = "MIN" if function == "FIRST" else "MAX"
+        values = evaluate(node.argument, lambda n: self.attribute(n.name, members), self.unit, len(members))  # type: ignore[union-attr]
+        return aggregate(function, values, which, count)
+
+    def _edge(self, function: str, which: Rows, members: Rows) -> tuple[Rows, Rows]:
+        """The members that have the time of the first, or the last, of their set."""
+        place = members - self.store.base
+        times, tie = self.store.values[0][place], self.store.values[1][place]
+        ends = (
+            np.flatnonzero(np.diff(which, prepend=-1))
+            if function == "FIRST"
+            else np.flatnonzero(np.diff(which, append=-1))
+        )
+        edge = np.zeros(int(which.max()) + 1, dtype=np.int64)
+        edge[which[ends]] = ends
+        same = (times == times[edge[which]]) & (tie == tie[edge[which]])
+        return which[same], members[same]
+
+
+def plain_variables(expression: s.Expression) -> set[str]:
+    """The variables whose attributes are named outside aggregates."""
+    if isinstance(expression, s.Aggregate):
+        return set()
+    own = {expression.variable} if isinstance(expression, s.Attribute) else set()
+    return own.union(*(plain_variables(child) for child in s.children(expression)))
+
+
+def _picked(bound: dict[str, Rows], part: Rows) -> dict[str, Rows]:
+    return {name: rows[part] for name, rows in bound.items()}
+
+
+def _picked_pairs(pairs: dict[str, tuple[Rows, Rows]], part: Rows) -> dict[str, tuple[Rows, Rows]]:
+    return {name: (earlier[part], later[part]) for name, (earlier, later) in pairs.items()}
