@@ -1,5 +1,8 @@
 """Cepheid finds complex event patterns in data, on Apache Spark and on one machine."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from cepheid.language.build import and_, any_of, ev, kl, not_, or_, seq
 from cepheid.language.functions import register_function
 from cepheid.language.pattern import Pattern
@@ -11,18 +14,39 @@ from cepheid.pattern.normalise import normalise
 from cepheid.pattern.read import parse, parse_all
 from cepheid.pattern.schema import SchemaError
 
+if TYPE_CHECKING:
+    from cepheid.engine.engine import Engine
+    from cepheid.engine.session import Session
+    from cepheid.local.match import match
+
 __version__ = "0.1.0"
+
+# The compiler takes half a second to load; who only reads patterns need not wait for it.
+_LAZY = {
+    "Engine": "cepheid.engine.engine",
+    "Session": "cepheid.engine.session",
+    "match": "cepheid.local.match",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'cepheid' has no attribute {name!r}")
+
 
 __all__ = [
     "Branch",
     "CepheidError",
     "Condition",
+    "Engine",
     "Negation",
     "NormalForm",
     "Pattern",
     "PatternError",
     "Problem",
     "SchemaError",
+    "Session",
     "Variable",
     "and_",
     "any_of",
@@ -33,6 +57,7 @@ __all__ = [
     "fn",
     "kl",
     "lit",
+    "match",
     "normalise",
     "not_",
     "or_",

@@ -113,7 +113,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         ([tmp_path / "missing.cep"], "there is no such file"),
         ([tmp_path], "is a folder"),
         ([binary], "text in UTF-8"),
-        (["--events", odd, "-"], "expected one of .parquet"),
+        (["--events", odd, "-"], "ends in .parquet"),
         (["--events", broken, "-"], "events.parquet"),
         (["--events", tmp_path / "missing.csv", "-"], "there is no such file"),
     ]

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
 
-FORMATS = {
-    ".parquet": "parquet",
-    ".arrow": "ipc",
-    ".feather": "ipc",
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-}
+from cepheid.local.events import open_events
 
 
 class FileError(ValueError):
@@ -42,15 +34,21 @@ def read_patterns(path: Path) -> tuple[str, str]:
 
 def read_schema(path: Path) -> pa.Schema:
     """The columns of a file of events."""
-    import pyarrow as pa
-    import pyarrow.dataset
+    with _reading(path):
+        return open_events(path).schema
 
-    if not path.exists():
-        raise FileError(f"{path}: there is no such file")
-    format_ = FORMATS.get(path.suffix.lower())
-    if format_ is None:
-        raise FileError(f"{path}: expected one of {', '.join(FORMATS)}, found {path.suffix or 'no ending'!r}")
+
+def read_table(path: Path) -> pa.Table:
+    """The events of a file."""
+    with _reading(path):
+        return open_events(path).to_table()
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
     try:
-        return pyarrow.dataset.dataset(path, format=format_).schema
-    except (pa.ArrowException, OSError) as error:
+        yield
+    except FileNotFoundError:
+        raise FileError(f"{path}: there is no such file") from None
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise FileError(f"{path}: {error}") from None

@@ -14,13 +14,12 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from cepheid.cli.files import FileError, read_patterns, read_schema
+from cepheid.cli.files import FileError, read_patterns, read_schema, read_table
 from cepheid.language.pattern import Pattern
-from cepheid.language.problems import PatternError
+from cepheid.language.problems import CepheidError, PatternError
 from cepheid.pattern.check import check as check_patterns
 from cepheid.pattern.normalise import normalise
 from cepheid.pattern.read import parse_all
-from cepheid.pattern.schema import SchemaError
 
 app = typer.Typer(
     help="Find complex event patterns in streams and tables of events.",
@@ -116,6 +115,40 @@ def check(
         out.print(f"{patterns} pattern{'s' if patterns > 1 else ''} can be run")
 
 
+@app.command()
+def match(
+    events: Annotated[Path, typer.Argument(help="The events: Parquet, Arrow, CSV or JSON lines.", show_default=False)],
+    patterns: Annotated[
+        list[Path], typer.Option("--patterns", "-p", help="Files with patterns; - reads standard input.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write all matches to this Parquet file.", show_default=False)
+    ] = None,
+    time: Annotated[str, typer.Option(help="The column with an event's time.")] = "ts",
+    type_: Annotated[
+        str, typer.Option("--type", help="The column with an event's type; an empty one says that there is none.")
+    ] = "type",
+    tie_breaker: Annotated[str | None, typer.Option(help="The column that orders events of the same time.")] = None,
+    planner: Annotated[str, typer.Option(help="How the plan is found.")] = "auto",
+    show: Annotated[int, typer.Option(help="How many matches to show.")] = 10,
+    modules: Annotated[
+        list[str] | None, typer.Option("--import", help="A Python module that registers functions; may be repeated.")
+    ] = None,
+) -> None:
+    """Find the matches of patterns in a file of events."""
+    from cepheid.cli.matching import run_match
+
+    for module in modules or []:
+        _import(module)
+    with _failing_plainly():
+        found: list[Pattern] = []
+        for file in patterns:
+            text, name = read_patterns(file)
+            found += parse_all(text, name=name)
+        columns = {"time": time, "type": type_ or None, "tie_breaker": tie_breaker}
+        run_match(found, read_table(events), columns, planner, output, show, out, err)
+
+
 def _describe(pattern: Pattern, file: str, quiet: bool) -> None:
     normal = normalise(pattern)
     if not quiet:
@@ -142,5 +175,8 @@ def _failing_plainly() -> Iterator[None]:
     """What is wrong with a file is one line, not a traceback."""
     try:
         yield
-    except (FileError, SchemaError) as error:
+    except PatternError as error:
+        err.print(f"{error}\n", markup=False)
+        raise typer.Exit(1) from None
+    except (FileError, CepheidError, ValueError) as error:
         fail(str(error))

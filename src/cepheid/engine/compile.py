@@ -1,7 +1,7 @@
 """The one place that knows about the compiler.
 
-Kernels are plain functions over arrays. They are compiled once per machine and cached on disk; set NUMBA_DISABLE_JIT=1 to run
-them as Python.
+Kernels are plain functions over arrays. They are compiled once per machine and cached on disk; set
+NUMBA_DISABLE_JIT=1 to run them as Python.
 """
 
 from __future__ import annotations

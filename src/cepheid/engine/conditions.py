@@ -1,7 +1,7 @@
 """Conditions that no kernel checks, evaluated on many tuples at once.
 
-A KL variable makes a condition a statement about every event of its set, or every pair of neighbours: the tuple is written out once
-for each of them, and must satisfy the condition every time.
+A KL variable makes a condition a statement about every event of its set, or every pair of neighbours: the tuple is
+written out once for each of them, and must satisfy the condition every time.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ class Scope:
     kleene: frozenset[str]
 
     def holds(self, condition: s.Expression, columns: dict[str, Rows], count: int) -> Mask:
-        """For each of ``count`` tuples, whether a condition holds for every event and every pair of neighbours it speaks of."""
+        """For each of ``count`` tuples, whether a condition holds for every event and pair of neighbours."""
         if not count:
             return np.zeros(0, dtype=np.bool_)
-        each = sorted(plain_variables(condition) & self.kleene)
+        # While its candidates are looked at, a KL variable is bound to one event, and has no set yet.
+        each = sorted(name for name in plain_variables(condition) & self.kleene if f"first {name}" in columns)
         pairs = sorted({node.variable for node in s.walk(condition) if isinstance(node, s.Neighbour)})
         aggregates = self._aggregates(condition, columns, count)
         which = np.arange(count, dtype=np.int64)

@@ -71,7 +71,7 @@ class Batch:
             where = int(np.flatnonzero(~found.mask())[0])
             count = int((~found.mask()).sum())
             raise InputError(
-                f"{count} of {len(self)} events have no {role} (column {name!r} is NULL, first in row {where} of the batch). "
+                f"{count} of {len(self)} events have no {role}: column {name!r} is NULL, first in row {where}. "
                 "Remove them, or give them one."
             )
         data: Rows = found.data

@@ -33,7 +33,7 @@ _MIRRORED = {
 
 @dataclass(slots=True)
 class FieldTable:
-    """Which column of the row store holds which expression over a row; the first two are the time and the tie-breaker."""
+    """Which column of the row store holds which expression over a row; the first two are time and tie-breaker."""
 
     columns: Columns
     fields: dict[s.Expression, int] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class LeafProgram:
-    """Which rows a variable takes: those of its type that pass its filters, with nothing NULL that a kernel compares."""
+    """Which rows a variable takes: those of its type that pass its filters, with nothing NULL that is compared."""
 
     variable: str
     type: str
@@ -91,7 +91,8 @@ class LeafProgram:
 class JoinProgram:
     """How the tuples of two sides are put together.
 
-    ``after`` and ``before``: pairs of slots of the outer and the inner side. ``key``: the comparison by which inner tuples are found.
+    ``after`` and ``before``: pairs of slots of the outer and the inner side. ``key``: the comparison by which inner
+    tuples are found.
     ``external``: conditions that are evaluated on the pairs that a kernel lets through.
     """
 
@@ -130,7 +131,8 @@ class NegationProgram:
 class KleeneProgram:
     """How a KL variable is bound, once all single variables are.
 
-    ``from_tuples`` finds the events that may be in a set of a tuple, ``from_events`` the tuples that a new event may concern.
+    ``from_tuples`` finds the events that may be in a set of a tuple, ``from_events`` the tuples that a new event may
+    concern.
     ``neighbours`` are conditions that the kernel checks while it makes sets; ``external`` ones are asked of whole sets.
     """
 
@@ -254,8 +256,8 @@ def _kleene(
 def _neighbour(condition: Condition, table: FieldTable) -> list[tuple[int, ...]] | None:
     """A condition on neighbours as a kernel can check it: a value of the later event with one of the earlier.
 
-    Events without that value are still candidates, since a set of one has no neighbours; so the kernel also compares, for each of
-    the two, whether there is a value (1 or 0) with zero.
+    Events without that value are still candidates, since a set of one has no neighbours; so the kernel also compares,
+    for each of the two, whether there is a value (1 or 0) with zero.
     """
     match condition.expression:
         case s.Comparison(operator, s.Neighbour() as left, s.Neighbour() as right) if left.offset != right.offset:

@@ -195,8 +195,8 @@ class BranchRun:
         self.counts["evaluations"] += int(counts[EVALUATIONS])
         if counts[STOPPED]:
             raise LimitError(
-                f"more than {self._limit:,} partial matches over {', '.join((*probe.outer, *probe.inner))}. Make the window "
-                "smaller, add a condition between them, or raise max_partial_matches."
+                f"more than {self._limit:,} partial matches over {', '.join((*probe.outer, *probe.inner))}. Make the "
+                "window smaller, add a condition between them, or raise max_partial_matches."
             )
         return o, i
 
@@ -245,8 +245,8 @@ class BranchRun:
         )  # fmt: skip
         if stopped:
             raise LimitError(
-                f"more than {self._limit:,} sets for the variable {program.variable.name}. Give it a maximum, a condition on "
-                "neighbours, or use skip_till_next; or raise max_partial_matches."
+                f"more than {self._limit:,} sets for the variable {program.variable.name}. Give it a maximum, add a "
+                "condition on neighbours, use skip_till_next, or raise max_partial_matches."
             )
         numbers = self.sets.add(begin, members)
         first, last = members[begin[:-1]], members[begin[1:] - 1]
@@ -317,7 +317,7 @@ class BranchRun:
     # --- negation
 
     def _decide(self, found: Matches, watermark: int | None, closing: bool) -> Matches:
-        """Of new and waiting matches, those for which no negated event can come any more, and for which there is none."""
+        """Of new and waiting matches, those for which no negated event can come any more and none has come."""
         waiting = [m for m in [*self._waiting, found] if len(m)]
         self._waiting = []
         decided = []

@@ -27,7 +27,7 @@ COMBINATIONS = 2_000
 
 
 def estimate_all(patterns: Iterable[Pattern], table: pa.Table, columns: EventColumns) -> dict[Branch, Estimates]:
-    """Estimates for every branch with something to plan, from events spread evenly over the table, which is sorted by time."""
+    """Estimates for every branch with something to plan, from events spread evenly over a table sorted by time."""
     normals = tuple(normalise(pattern) for pattern in patterns)
     branches = [b for n in normals for b in n.branches if len(b.variables) > 1 and b.never is None]
     if not branches or not table.num_rows:

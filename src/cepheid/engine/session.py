@@ -48,8 +48,8 @@ class Session:
     def push(self, events: pa.Table | pa.RecordBatch, watermark: Any = None) -> pa.Table:
         """Add events; the matches that are decided by them.
 
-        ``watermark`` says that, after this batch, no event with an earlier time will come. It must not go back. What can still match
-        is kept until then, and patterns with NOT wait for it.
+        ``watermark`` says that, after this batch, no event with an earlier time will come. It must not go back. What
+        can still match is kept until then, and patterns with NOT wait for it.
         """
         if self._closed:
             raise ValueError("this session is closed; open another one")
@@ -91,7 +91,8 @@ class Session:
             self._state = _State(self._normals, self._plans, self._columns, schema, self._limit)
         elif not schema.equals(self._state.schema):
             raise InputError(
-                f"the columns of this batch differ from those of the first: expected\n{self._state.schema}\ngot\n{schema}"
+                f"the columns of this batch differ from those of the first: expected\n{self._state.schema}"
+                f"\ngot\n{schema}"
             )
         return self._state
 

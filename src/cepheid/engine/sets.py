@@ -55,7 +55,10 @@ class Sets:
 
 
 def aggregate(function: str, values: Vector, which: Rows, count: int) -> Vector:
-    """A function of the values of each of ``count`` sets; ``which`` says to which set a value belongs. NULL is left out."""
+    """A function of the values of each of ``count`` sets; ``which`` says to which set a value belongs.
+
+    NULL is left out.
+    """
     valid = values.mask()
     which = which[valid]
     present = np.bincount(which, minlength=count)

@@ -18,8 +18,8 @@ MAX_PIECES = 32
 class RowStore:
     """Rows in the order of their arrival, numbered from the first that ever came; old ones are dropped from the front.
 
-    ``values`` has a line for each column that kernels read; ``floats`` are the same bits, read as doubles. Row number n stands at
-    place n - ``base``.
+    ``values`` has a line for each column that kernels read; ``floats`` are the same bits, read as doubles. Row number
+    n stands at place n - ``base``.
     """
 
     def __init__(self, columns: int, schema: pa.Schema) -> None:
@@ -58,15 +58,9 @@ class RowStore:
 
     def contents(self, rows: Rows) -> Rows:
         """The rank of each row's event by its attributes, column by column, smaller values first and NULL last."""
-        events = self.events(rows)
-        keys = [
-            (name, "ascending")
-            for name in events.column_names
-            if not pa.types.is_nested(events.schema.field(name).type)
-        ]
-        order = pc.sort_indices(events, sort_keys=keys, null_placement="at_end").to_numpy()
+        columns = [_ranks(column) for column in self.events(rows).columns]
         ranks = np.empty(len(rows), dtype=np.int64)
-        ranks[order] = np.arange(len(rows))
+        ranks[np.lexsort(columns[::-1])] = np.arange(len(rows))
         return ranks
 
     def _whole(self) -> pa.Table:
@@ -89,3 +83,23 @@ class RowStore:
         self._pieces = [self._whole().slice(old)]
         self.base += old
         self.size = rest
+
+
+def _ranks(column: pa.ChunkedArray) -> Rows:
+    """Equal ranks for equal values; NaN counts as NULL, which comes last."""
+    if pa.types.is_nested(column.type):
+        values = [_sortable(value) for value in column.to_pylist()]
+        places = {value: place for place, value in enumerate(sorted(set(values)))}
+        return np.array([places[value] for value in values], dtype=np.int64)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    ranks: Rows = pc.rank(column, "ascending", tiebreaker="dense").to_numpy().astype(np.int64)
+    return ranks
+
+
+def _sortable(value: object) -> tuple[object, ...]:
+    if value is None or value != value:
+        return (1,)
+    if isinstance(value, (list, tuple)):
+        return (0, tuple(map(_sortable, value)))
+    return (0, tuple(map(_sortable, value.values()))) if isinstance(value, dict) else (0, value)

@@ -30,7 +30,7 @@ def as_table(events: Any) -> pa.Table:
         case pa.RecordBatchReader():
             return events.read_all()
         case str() | Path():
-            return read_events(Path(events))
+            return open_events(Path(events)).to_table()
         case list() | tuple():
             return pa.Table.from_pylist(list(events))
     if hasattr(events, "__arrow_c_stream__"):  # polars, DuckDB and others
@@ -45,7 +45,10 @@ def as_table(events: Any) -> pa.Table:
     )
 
 
-def read_events(path: Path) -> pa.Table:
+def open_events(path: Path) -> pa.dataset.Dataset:
+    """A file of events; the ending of its name says what it is."""
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such file")
     if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"{path}: expected a file that ends in {', '.join(FORMATS)}")
-    return pa.dataset.dataset(path, format=FORMATS[path.suffix.lower()]).to_table()
+        raise ValueError(f"expected a name that ends in {', '.join(FORMATS)}; found {path.suffix or 'no ending'!r}")
+    return pa.dataset.dataset(path, format=FORMATS[path.suffix.lower()])

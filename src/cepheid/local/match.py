@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -33,8 +33,19 @@ def match(
     order: Sequence[str] | None = None,
     statistics: Mapping[Branch, Estimates] | None = None,
     batch_size: int | None = None,
+    max_partial_matches: int = 100_000_000,
+    progress: Callable[[int], object] | None = None,
 ) -> pa.Table:
     """All matches of patterns in a table of events, a row each.
+
+    ``patterns``: text, a pattern, or several of either. ``events``: an Arrow table or reader, a pandas or polars frame,
+    a list of dictionaries, or the path of a Parquet, Arrow, CSV or JSON lines file. ``time``, ``type`` and
+    ``tie_breaker`` name its columns; ``type=None`` says that every event has every type.
+
+    ``planner``: ``"pattern_order"``, ``"rate"``, ``"greedy"``, ``"dp_left"`` (chains), ``"zstream"``, ``"dp_bushy"``
+    (trees), or ``"auto"``; ``order=["c", "a", "b"]`` forces a chain. ``statistics`` replaces the estimates that are
+    otherwise taken from a sample of the events. None of them changes the result. ``progress`` is called with the number
+    of events of each batch that is done.
 
     >>> import cepheid
     >>> events = [{"ts": 1, "type": "A", "x": 5}, {"ts": 2, "type": "B", "x": 7}, {"ts": 9, "type": "B", "x": 8}]
@@ -51,12 +62,14 @@ def match(
     estimates = dict(statistics or {})
     if not estimates and planner != "pattern_order" and order is None:
         estimates = estimate_all(named, table, columns)
-    session = Engine(named, columns, planner, order, estimates).open()
+    session = Engine(named, columns, planner, order, estimates, max_partial_matches).open()
     size = batch_size or BATCH
     found = []
     for start in range(0, max(table.num_rows, 1), size):
         batch = table.slice(start, size)
         found.append(session.push(batch, watermark=batch[time][-1] if batch.num_rows else None))
+        if progress is not None:
+            progress(batch.num_rows)
     found.append(session.close())
     return pa.concat_tables(found)
 

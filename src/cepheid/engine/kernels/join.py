@@ -1,8 +1,8 @@
 """The join: which tuples of events on one side go with which on the other.
 
-One kernel serves every join and every negation. It takes the outer tuples one after the other, looks up the inner ones that may go
-with it, by time or by key, and keeps the pairs that satisfy order, window and conditions. All of it stands in one function: an array
-that is handed to another costs more than a comparison.
+One kernel serves every join and every negation. It takes the outer tuples one after the other, looks up the inner
+ones that may go with it, by time or by key, and keeps the pairs that satisfy order, window and conditions. All of it
+stands in one function: an array that is handed to another costs more than a comparison.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import numpy as np
 
 from cepheid.engine.compile import inline, kernel
 
-# A condition compares a value of the outer tuple with one of the inner tuple. It is a row of integers, and these are its places:
-# the operator, then for each side the slot (which event of the tuple), the column of the row store, and whether it holds doubles.
+# A condition compares a value of the outer tuple with one of the inner tuple. It is a row of integers, and these are
+# its places: the operator, then for each side the slot (which event of the tuple), the column of the row store, and
+# whether it holds doubles.
 OPERATOR, OUTER_SLOT, OUTER_COLUMN, OUTER_FLOAT, INNER_SLOT, INNER_COLUMN, INNER_FLOAT = range(7)
 EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
 
@@ -68,11 +69,13 @@ def join(
 ):  # fmt: skip
     """Pairs (o, i) of tuples, and counts.
 
-    ``outer``, ``inner``: for each tuple the row numbers of its events; ``_lo``, ``_hi``: the times of its first and last event.
+    ``outer``, ``inner``: for each tuple the row numbers of its events; ``_lo``, ``_hi``: the times of its first and
+    last event.
     ``low``, ``high``: for each outer tuple, between which times the events of the inner one must lie.
-    ``after``, ``before``: pairs of an outer and an inner slot; the inner event must come after, or before, the outer one.
-    With ``key_slot`` below 0 the inner tuples are sorted by ``inner_lo`` and searched by time; else those are searched that have the
-    key of the outer tuple: ``heads`` has the newest tuple of each bucket, ``links`` the next older one.
+    ``after``, ``before``: pairs of an outer and an inner slot; the inner event must come after, or before, the outer
+    one. With ``key_slot`` below 0 the inner tuples are sorted by ``inner_lo`` and searched by time; else those are
+    searched that have the key of the outer tuple: ``heads`` has the newest tuple of each bucket, ``links`` the next
+    older one.
     ``exists``: whether one inner tuple for each outer one is enough.
     """
     counts = np.zeros(3, dtype=np.int64)

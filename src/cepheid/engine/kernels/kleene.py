@@ -7,21 +7,22 @@ import numpy as np
 from cepheid.engine.compile import kernel
 from cepheid.engine.kernels.join import TIE, TIME, _holds, _sign
 
-# A condition on neighbours compares a value of the later event with one of the earlier: its operator, then for each of the two the
-# column of the row store and whether it holds doubles.
+# A condition on neighbours compares a value of the later event with one of the earlier: its operator, then for each
+# of the two the column of the row store and whether it holds doubles.
 OPERATOR, LATER_COLUMN, LATER_FLOAT, EARLIER_COLUMN, EARLIER_FLOAT = range(5)
 
 
 @kernel
 def enumerate_sets(
-    starts, candidates, is_new, outer_lo, outer_hi, needs_new, anchored, minimum, maximum, window, neighbours, values, floats, base,
-    ties, limit,
+    starts, candidates, is_new, outer_lo, outer_hi, needs_new, anchored, minimum, maximum, window, neighbours, values,
+    floats, base, ties, limit,
 ):  # fmt: skip
-    """All sets of ``minimum`` to ``maximum`` candidates that fit into the window and satisfy the conditions on neighbours.
+    """All sets of ``minimum`` to ``maximum`` candidates that fit the window and satisfy the conditions on neighbours.
 
-    ``starts``: where the candidates of each outer tuple begin; they are in the order of time. ``needs_new``: outer tuples whose sets
-    must hold an event that ``is_new``. ``anchored``: every set holds the first candidate of its outer tuple. Returns for each set its
-    outer tuple and where its members begin, the members, and whether the limit was reached.
+    ``starts``: where the candidates of each outer tuple begin; they are in the order of time. ``needs_new``: outer
+    tuples whose sets must hold an event that ``is_new``. ``anchored``: every set holds the first candidate of its
+    outer tuple. Returns for each set its outer tuple and where its members begin, the members, and whether the limit
+    was reached.
 
     The search goes depth first, adding later candidates; a set that breaks a condition is not added to.
     """
@@ -139,7 +140,7 @@ def enumerate_sets(
 
 @kernel
 def neighbour_pairs(starts, members, chosen, values, base, ties):
-    """For each chosen set its pairs of neighbours: the place of the set in ``chosen``, the earlier event, the later one."""
+    """For each chosen set its pairs of neighbours: its place in ``chosen``, the earlier event, the later one."""
     size, capacity = 0, 64
     which = np.empty(capacity, dtype=np.int64)
     earlier = np.empty(capacity, dtype=np.int64)

@@ -1,0 +1,65 @@
+"""``cepheid match``: progress while it runs, the first matches when it is done."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from cepheid.language.pattern import Pattern
+from cepheid.local.match import match
+
+
+def run_match(
+    patterns: list[Pattern],
+    events: pa.Table,
+    columns: dict[str, Any],
+    planner: str,
+    output: Path | None,
+    show: int,
+    out: Console,
+    err: Console,
+) -> None:
+    started = time.perf_counter()
+    with Progress(console=err, transient=True) as progress:
+        task = progress.add_task("matching", total=events.num_rows)
+        found = match(patterns, events, planner=planner, progress=lambda n: progress.advance(task, n), **columns)
+    seconds = time.perf_counter() - started
+    if output is not None:
+        pa.parquet.write_table(found, output)
+    _show(found.slice(0, show), out)
+    rate = events.num_rows / seconds if seconds else 0.0
+    out.print(f"{found.num_rows:,} matches in {events.num_rows:,} events, {seconds:.2f} s ({rate:,.0f} events/s)")
+    if output is not None:
+        out.print(f"written to {output}", markup=False)
+
+
+def _show(matches: pa.Table, out: Console) -> None:
+    if not matches.num_rows:
+        return
+    table = Table()
+    for name in matches.column_names:
+        table.add_column(name)
+    for row in matches.to_pylist():
+        table.add_row(*(_text(value) for value in row.values()))
+    out.print(table, markup=False)
+
+
+def _text(value: Any) -> str:
+    """Short: an event is its attributes, a set the number of its events and the first of them."""
+    match value:
+        case None:
+            return ""
+        case dict():
+            return " ".join(str(v) for v in value.values() if v is not None)
+        case [dict() as first, *rest]:
+            return f"{_text(first)}" + (f" … {len(rest)} more" if rest else "")
+        case float():
+            return f"{value:g}"
+    return str(value)

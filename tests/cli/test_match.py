@@ -1,0 +1,61 @@
+"""``cepheid match``, as a user runs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner, Result
+
+from cepheid.cli.main import app
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    patterns = tmp_path / "rules.cep"
+    patterns.write_text("NAME up PATTERN SEQ(A a, KL(B b)) WHERE b.x > a.x WITHIN 5", encoding="utf-8")
+    events = tmp_path / "events.parquet"
+    table = pa.table({"ts": [1, 2, 3], "type": ["A", "B", "B"], "x": [1, 5, 7]})
+    pa.parquet.write_table(table, events)
+    return patterns, events
+
+
+def run(*arguments: object, input: str | None = None) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in arguments], input=input)
+
+
+def test_matches_are_shown_and_written(files: tuple[Path, Path], tmp_path: Path) -> None:
+    patterns, events = files
+    output = tmp_path / "matches.parquet"
+    result = run("match", "-p", patterns, events, "-o", output)
+    assert result.exit_code == 0, result.output
+    assert "3 matches in 3 events" in result.stdout
+    assert "2 B 5 … 1 more" in result.stdout
+    written = pa.parquet.read_table(output)
+    assert written.num_rows == 3
+    assert written.column_names == ["pattern", "start", "end", "a", "b"]
+
+
+def test_patterns_from_standard_input_and_no_match(files: tuple[Path, Path]) -> None:
+    result = run("match", "-p", "-", files[1], input="PATTERN C c WITHIN 5")
+    assert result.exit_code == 0
+    assert "0 matches in 3 events" in result.stdout
+
+
+def test_mistakes_are_plain(files: tuple[Path, Path], tmp_path: Path) -> None:
+    patterns, events = files
+    for arguments, code, said in [
+        (["-p", patterns, tmp_path / "none.parquet"], 2, "there is no such file"),
+        (["-p", tmp_path / "none.cep", events], 2, "there is no such file"),
+        (["-p", patterns, events, "--time", "when"], 2, "time='when'"),
+        (["-p", patterns, events, "--planner", "best"], 2, "planner is 'auto' or one of"),
+    ]:
+        result = run("match", *arguments)
+        assert result.exit_code == code, result.output
+        assert said in result.stderr
+        assert "Traceback" not in result.stderr
+    result = run("match", "-p", "-", events, input="PATTERN A a WHERE a.y = 1 WITHIN 5")
+    assert result.exit_code == 1
+    assert "unknown attribute 'y'" in result.stderr

@@ -1,0 +1,103 @@
+"""Sessions: what is reported when, what is late, and how much is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cepheid
+
+MONOTONE = "PATTERN SEQ(A a, B b) WITHIN 10 RETURN a.ts AS x, b.ts AS y"
+WAITING = "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 10 RETURN a.ts AS x, b.ts AS y"
+
+
+def events(*rows: tuple[int, str]) -> pa.Table:
+    return pa.table(
+        {"ts": pa.array([ts for ts, _ in rows], pa.int64()), "type": pa.array([k for _, k in rows], pa.string())}
+    )
+
+
+def open_session(pattern: str) -> Any:
+    return cepheid.Engine([cepheid.parse(pattern)]).open()
+
+
+def pairs(table: pa.Table) -> list[tuple[int, int]]:
+    return [(row["x"], row["y"]) for row in table.to_pylist()]
+
+
+def test_a_monotone_match_is_reported_with_its_last_event_whatever_the_order() -> None:
+    session = open_session(MONOTONE)
+    assert pairs(session.push(events((5, "B")))) == []
+    assert pairs(session.push(events((1, "A")))) == [(1, 5)]
+    assert sorted(pairs(session.push(events((3, "B"), (0, "A"))))) == [(0, 3), (0, 5), (1, 3)]
+    assert pairs(session.close()) == []
+
+
+def test_a_negation_waits_for_the_watermark() -> None:
+    session = open_session(WAITING)
+    assert pairs(session.push(events((1, "A"), (2, "B")))) == []
+    assert pairs(session.push(events(), watermark=11)) == []
+    assert pairs(session.push(events((20, "A")), watermark=12)) == [(1, 2)]
+
+
+def test_a_negated_event_strikes_even_if_it_comes_late_within_the_watermark() -> None:
+    session = open_session(WAITING)
+    session.push(events((1, "A"), (2, "B"), (15, "A")))
+    session.push(events((11, "C")))
+    assert pairs(session.push(events(), watermark=30)) == []
+
+
+def test_closing_decides_what_was_waiting() -> None:
+    session = open_session(WAITING)
+    session.push(events((1, "A"), (2, "B")))
+    assert pairs(session.close()) == [(1, 2)]
+    with pytest.raises(ValueError, match="closed"):
+        session.push(events((3, "A")))
+
+
+def test_late_events_are_counted_and_handed_out_and_change_nothing() -> None:
+    session = open_session(MONOTONE)
+    session.push(events((10, "A")), watermark=10)
+    assert pairs(session.push(events((9, "A"), (12, "B"), (10, "A")))) == [(10, 12), (10, 12)]
+    assert session.report()["late events"] == 1
+    late = session.late_events()
+    assert late is not None
+    assert late.to_pylist() == [{"ts": 9, "type": "A"}]
+    assert session.late_events() is None
+
+
+def test_the_watermark_does_not_go_back() -> None:
+    session = open_session(MONOTONE)
+    session.push(events((10, "A")), watermark=10)
+    with pytest.raises(ValueError, match="went back, from 10 to 9"):
+        session.push(events(), watermark=9)
+
+
+def test_a_batch_with_other_columns_is_refused() -> None:
+    session = open_session(MONOTONE)
+    session.push(events((10, "A")))
+    with pytest.raises(ValueError, match="columns of this batch differ"):
+        session.push(pa.table({"ts": [1], "type": ["A"], "z": [1]}))
+
+
+def test_memory_is_bounded_by_the_window() -> None:
+    session = open_session("PATTERN SEQ(A a, B b, NOT(C c), KL(D d, 1, 2)) WHERE a.ts + 3 < b.ts WITHIN 40")
+    sizes = []
+    for start in range(0, 40 * 100, 40):
+        kinds = "ABD" if start % 120 else "ABDC"
+        session.push(events(*((start + i, kinds[i % len(kinds)]) for i in range(40))), watermark=start + 40)
+        state = session._state
+        run = next(iter(state.runs.values()))
+        kept = sum(len(r) for r in run._relations.values()) + sum(len(r) for s in run._stages for r in s.relations)
+        sizes.append((state._store.size, kept, len(run.sets), sum(map(len, run._waiting))))
+    early, late = sizes[10:30], sizes[-20:]
+    for measure in range(4):
+        assert max(s[measure] for s in late) <= max(2000, 2 * max(s[measure] for s in early))
+
+
+def test_the_report_has_the_papers_metrics() -> None:
+    session = open_session("PATTERN SEQ(A a, B b) WHERE a.ts < b.ts WITHIN 10")
+    session.push(events((1, "A"), (2, "B"), (3, "B")))
+    assert session.report() == {"events": 3, "candidates": 2, "evaluations": 2}

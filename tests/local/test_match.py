@@ -1,0 +1,141 @@
+"""``cepheid.match``, as a user calls it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+import cepheid
+from cepheid.engine.run import LimitError
+from cepheid.engine.unsupported import UnsupportedError
+
+EVENTS = [
+    {"ts": 1, "type": "A", "x": 1},
+    {"ts": 2, "type": "B", "x": 5},
+    {"ts": 3, "type": "B", "x": 0},
+    {"ts": 9, "type": "B", "x": 7},
+]
+PATTERN = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 RETURN b.x - a.x AS gain"
+FOUND = [{"pattern": "pattern_1", "start": 1, "end": 2, "gain": 4}]
+
+
+def files(folder: Path) -> list[Path]:
+    table = pa.Table.from_pylist(EVENTS)
+    pa.parquet.write_table(table, folder / "e.parquet")
+    pa.csv.write_csv(table, folder / "e.csv")
+    pa.feather.write_feather(table, folder / "e.arrow")
+    (folder / "e.jsonl").write_text("\n".join(str(e).replace("'", '"') for e in EVENTS), encoding="utf-8")
+    return sorted(folder.iterdir())
+
+
+def test_events_in_every_form(tmp_path: Path) -> None:
+    table = pa.Table.from_pylist(EVENTS)
+    forms: list[Any] = [
+        EVENTS,
+        tuple(EVENTS),
+        iter(EVENTS),
+        table,
+        table.to_batches()[0],
+        table.to_reader(),
+        pd.DataFrame(EVENTS),
+    ]
+    for events in [*forms, *files(tmp_path), *map(str, files(tmp_path))]:
+        assert cepheid.match(PATTERN, events).to_pylist() == FOUND, type(events)
+
+
+def test_patterns_in_every_form() -> None:
+    pattern = cepheid.parse(PATTERN)
+    assert cepheid.match(pattern, EVENTS).to_pylist() == FOUND
+    assert cepheid.match([pattern], EVENTS).to_pylist() == FOUND
+    several = cepheid.match([PATTERN, "NAME two PATTERN B b WHERE b.x > 6 WITHIN 1 RETURN b.x AS gain"], EVENTS)
+    assert [(row["pattern"], row["gain"]) for row in several.to_pylist()] == [("pattern_1", 4), ("two", 7)]
+    file = f"{PATTERN}; NAME two PATTERN B b WHERE b.x > 6 WITHIN 1 RETURN b.x AS gain"
+    assert cepheid.match(file, EVENTS).num_rows == 2
+
+
+def test_the_schema_is_the_same_without_matches() -> None:
+    schema = cepheid.match(PATTERN, EVENTS).schema
+    assert cepheid.match(PATTERN, EVENTS[:1]).schema == schema
+    assert cepheid.match(PATTERN, pa.Table.from_pylist(EVENTS).slice(0, 0)).schema == schema
+    assert schema == pa.schema({"pattern": pa.string(), "start": pa.int64(), "end": pa.int64(), "gain": pa.int64()})
+
+
+def test_events_come_back_as_they_came_in() -> None:
+    zone = dt.timezone(dt.timedelta(hours=2))
+    table = pa.table(
+        {
+            "when": pa.array([dt.datetime(2024, 5, 17, 9, tzinfo=zone)], pa.timestamp("ms", "Europe/Berlin")),
+            "kind": pa.array(["A"]).dictionary_encode(),
+            "x": pa.array([1.5], pa.float32()),
+            "tags": pa.array([["a", "b"]]),
+            "raw": pa.array([b"\x00"]),
+        }
+    )
+    found = cepheid.match("PATTERN A a WHERE a.x > 1 WITHIN 1 second", table, time="when", type="kind")
+    assert found.schema.field("start").type == table.schema.field("when").type
+    assert found["a"].to_pylist() == table.to_pylist()
+    assert found["start"].to_pylist() == table["when"].to_pylist()
+
+
+def test_unsorted_events_and_ties() -> None:
+    assert cepheid.match(PATTERN, EVENTS[::-1]).to_pylist() == FOUND
+    tied = [{"ts": 1, "type": "A", "n": 1}, {"ts": 1, "type": "B", "n": 2}]
+    assert cepheid.match("PATTERN SEQ(A a, B b) WITHIN 5", tied).num_rows == 0
+    assert cepheid.match("PATTERN SEQ(A a, B b) WITHIN 5", tied, tie_breaker="n").num_rows == 1
+
+
+def test_progress_is_reported() -> None:
+    seen: list[int] = []
+    cepheid.match(PATTERN, EVENTS, batch_size=3, progress=seen.append)
+    assert seen == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda: cepheid.match(PATTERN, EVENTS, time="when"), cepheid.SchemaError, "time='when'"),
+        (
+            lambda: cepheid.match(PATTERN, EVENTS, planner="best"),
+            ValueError,
+            "planner is 'auto' or one of pattern_order",
+        ),
+        (lambda: cepheid.match(PATTERN, EVENTS, order=["a"]), ValueError, "each variable once"),
+        (lambda: cepheid.match(PATTERN, EVENTS, batch_size=0), ValueError, "batch_size is 1 or more"),
+        (
+            lambda: cepheid.match("PATTERN A a WHERE a.y > 1 WITHIN 5", EVENTS),
+            cepheid.PatternError,
+            "unknown attribute 'y'",
+        ),
+        (
+            lambda: cepheid.match(PATTERN, [{"ts": None, "type": "A", "x": 1}, *EVENTS]),
+            ValueError,
+            "1 of 5 events have no time",
+        ),
+        (lambda: cepheid.match(PATTERN, 5), TypeError, "got int"),
+        (lambda: cepheid.match(PATTERN, "nowhere.parquet"), FileNotFoundError, "no such file"),
+        (
+            lambda: cepheid.match("PATTERN A a USING strict WITHIN 5", EVENTS),
+            UnsupportedError,
+            "does not run USING strict",
+        ),
+    ],
+)
+def test_bad_input_says_what_is_wrong(call: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        call()
+
+
+def test_too_many_partial_matches_name_the_variables() -> None:
+    events = [{"ts": i, "type": "A", "x": i} for i in range(200)]
+    with pytest.raises(LimitError, match=r"partial matches over a, b.*Make the window smaller"):
+        cepheid.match("PATTERN AND(A a, A b) WITHIN 500", events, max_partial_matches=500)
+    with pytest.raises(LimitError, match=r"sets for the variable a.*Give it a maximum"):
+        cepheid.match("PATTERN KL(A a) WITHIN 500", events, max_partial_matches=50_000)
