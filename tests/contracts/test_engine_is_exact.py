@@ -39,7 +39,7 @@ def canonical(rows: list[dict[str, Any]]) -> list[str]:
             case bool() | None:
                 return value
             case int() | float():
-                return "NaN" if math.isnan(value) else float(f"{value:.12g}")
+                return "NaN" if math.isnan(value) else float(f"{value:.12g}") + 0.0  # no -0.0
             case dict():
                 return {k: plain(v) for k, v in value.items()}
             case list():

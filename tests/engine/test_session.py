@@ -90,7 +90,7 @@ def test_memory_is_bounded_by_the_window() -> None:
         session.push(events(*((start + i, kinds[i % len(kinds)]) for i in range(40))), watermark=start + 40)
         state = session._state
         run = next(iter(state.runs.values()))
-        kept = sum(len(r) for r in run._relations.values()) + sum(len(r) for s in run._stages for r in s.relations)
+        kept = sum(map(len, run.relations()))
         sizes.append((state._store.size, kept, len(run.sets), sum(map(len, run._waiting))))
     early, late = sizes[10:30], sizes[-20:]
     for measure in range(4):

@@ -47,6 +47,8 @@ def _real(function: Callable[..., Any]) -> Callable[..., Vector]:
 
 
 def _absolute(x: Vector) -> Vector:
+    if x.data.dtype == np.float64:
+        return Vector(x.type, np.abs(x.data), x.valid)
     return choose(np.asarray(x.data < 0), negative(x), x)
 
 

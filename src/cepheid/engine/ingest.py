@@ -32,6 +32,23 @@ class EventColumns:
     tie_breaker: str | None = None
 
 
+class EventTypes:
+    """The types of events that patterns ask for, numbered."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.of = {name: code for code, name in enumerate(dict.fromkeys(names))}
+        self._names = pa.array(list(self.of), pa.string())
+
+    def codes(self, column: pa.ChunkedArray) -> npt.NDArray[np.int32]:
+        """The number of each event's type, -1 for others."""
+        if column.type != pa.string():
+            column = column.cast(pa.string())
+        found = pc.index_in(column, value_set=self._names)
+        found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        codes: npt.NDArray[np.int32] = found.fill_null(-1).to_numpy(zero_copy_only=False)
+        return codes
+
+
 @dataclass(slots=True)
 class Codes:
     """Numbers for strings and partitions, stable for the life of a session."""
@@ -43,12 +60,13 @@ class Codes:
 class Batch:
     """Some events, with what has been computed about them."""
 
-    def __init__(self, events: pa.Table, columns: EventColumns, unit: Unit) -> None:
+    def __init__(self, events: pa.Table, columns: EventColumns, unit: Unit, types: EventTypes) -> None:
         self.events = events
         self._columns = columns
         self._unit = unit
         self._vectors: dict[str, Vector] = {}
-        self._types: dict[str, Mask] = {}
+        self._types = types
+        self._kinds: npt.NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return int(self.events.num_rows)
@@ -93,12 +111,10 @@ class Batch:
     def _of_type(self, type_: str) -> Mask:
         if self._columns.type is None:
             return np.ones(len(self), dtype=np.bool_)
-        if type_ not in self._types:
-            found = pc.fill_null(pc.equal(self.events[self._columns.type], type_), False)
-            if isinstance(found, pa.ChunkedArray):
-                found = found.combine_chunks()
-            self._types[type_] = found.to_numpy(zero_copy_only=False)
-        return self._types[type_]
+        if self._kinds is None:
+            self._kinds = self._types.codes(self.events[self._columns.type])
+        mask: Mask = self._kinds == self._types.of[type_]
+        return mask
 
     def columns(self, table: FieldTable, codes: Codes, kept: Rows) -> Iterable[Rows]:
         """The columns of the row store, for the rows that are kept."""

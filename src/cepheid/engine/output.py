@@ -32,6 +32,7 @@ class Output:
         self._unit = unit
         self._kleene = {v.name for branch in normal.branches for v in branch.variables if v.is_kleene}
         self.schema = pa.schema(self._fields())
+        self._nothing = self.schema.empty_table()
 
     def _fields(self) -> Iterable[pa.Field]:
         yield pa.field("pattern", pa.string())
@@ -80,7 +81,9 @@ class Output:
     def table(self, found: Sequence[tuple[Matches, Scope]]) -> pa.Table:
         """The matches of all branches, one after the other."""
         parts = [self._rows(matches, scope) for matches, scope in found if len(matches)]
-        return pa.concat_tables(parts) if parts else self.schema.empty_table()
+        if not parts:
+            return self._nothing
+        return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
 
     def _rows(self, matches: Matches, scope: Scope) -> pa.Table:
         count = len(matches)

@@ -85,6 +85,8 @@ class Relation:
         if not len(self.tuples):
             return
         if not self.keyed:
+            if self.tuples.lo[0] >= time:
+                return
             start = int(np.searchsorted(self.tuples.lo, time))
             if start:
                 self.tuples = self.tuples.take(np.arange(start, len(self.tuples)))

@@ -25,7 +25,7 @@ from cepheid.engine.sets import Sets
 from cepheid.engine.store import RowStore
 from cepheid.engine.vector import Unit
 from cepheid.language import syntax as s
-from cepheid.plan.tree import Leaf, Plan, nodes, variables
+from cepheid.plan.tree import Join, Leaf, Plan, variables
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 FOREVER = 2**62
@@ -47,6 +47,25 @@ class _Stage:
 
 def _columns(names: tuple[str, ...], rows: Rows) -> dict[str, Rows]:
     return {name: rows[:, place] for place, name in enumerate(names)}
+
+
+class _Node:
+    """A node of the plan at work: what it asks for, and what its parent finds of it."""
+
+    def __init__(self, plan: Plan, program: BranchProgram, *, keyed: bool = False) -> None:
+        self.variables = variables(plan)
+        self.relation = Relation(len(self.variables), keyed=keyed)
+        self.nothing = Tuples.empty(len(self.variables))
+        self.variable = plan.variable if isinstance(plan, Leaf) else None
+        if isinstance(plan, Join):
+            node = program.joins[plan]
+            self.from_left, self.from_right = node.from_left, node.from_right
+            self.left = _Node(plan.left, program, keyed=self.from_right.key_slot >= 0)
+            self.right = _Node(plan.right, program, keyed=self.from_left.key_slot >= 0)
+
+    def relations(self) -> list[Relation]:
+        below = [] if self.variable is not None else [*self.left.relations(), *self.right.relations()]
+        return [*below, self.relation]
 
 
 class LimitError(RuntimeError):
@@ -85,11 +104,7 @@ class BranchRun:
         self._slide = program.branch.slide
         # A window of SLIDE does not hold its end: its first and last event are less than its length apart.
         self._window = min(program.window - (1 if self._slide else 0), FOREVER)
-        plan = () if program.plan is None else nodes(program.plan)
-        self._relations = {node: Relation(len(variables(node))) for node in plan}
-        for node in program.joins.values():
-            self._relations[node.plan.left].keyed = node.from_right.key_slot >= 0
-            self._relations[node.plan.right].keyed = node.from_left.key_slot >= 0
+        self._root = None if program.plan is None else _Node(program.plan, program)
         self._stages = [_Stage(stage) for stage in program.kleene]
         self._negated = {n.negation.name: Relation(1, keyed=n.probe.key_slot >= 0) for n in program.negations}
         self._waiting: list[Matches] = []
@@ -101,7 +116,7 @@ class BranchRun:
         for program in self.program.negations:
             name = program.negation.name
             self._insert(self._negated[name], self._tuples(new[name]), program.probe)
-        tuples = None if self.program.plan is None else self._new(self.program.plan, new)
+        tuples = None if self._root is None else self._new(self._root, new)
         for stage in self._stages:
             tuples = self._with_sets(tuples, stage, self._tuples(new[stage.program.variable.name]))
         assert tuples is not None
@@ -115,33 +130,45 @@ class BranchRun:
     def forget(self, watermark: int | None) -> None:
         """Drop what no later event can need. What ``push`` returned must have been used by then."""
         if watermark is not None:
-            for relation in (*self._relations.values(), *(r for stage in self._stages for r in stage.relations)):
+            for relation in self.relations():
                 relation.evict(watermark - self._window)
             for relation in self._negated.values():
                 relation.evict(watermark - 2 * self._window)
         if len(self.sets):
             self._forget_sets()
 
+    def relations(self) -> list[Relation]:
+        """All that is kept of positive variables."""
+        return [
+            *(self._root.relations() if self._root else ()),
+            *(r for stage in self._stages for r in stage.relations),
+        ]
+
     def _tuples(self, rows: Rows) -> Tuples:
         times = self._store.times(rows)
         return Tuples(rows.reshape(-1, 1), times, times)
 
-    def _new(self, node: Plan, new: dict[str, Rows]) -> Tuples:
+    def _new(self, node: _Node, new: dict[str, Rows]) -> Tuples:
         """The new tuples of a node, semi-naively: new(L) ⋈ all(R) ∪ old(L) ⋈ new(R)."""
-        if isinstance(node, Leaf):
-            return self._tuples(new[node.variable])
+        if node.variable is not None:
+            rows = new[node.variable]
+            return self._tuples(rows) if len(rows) else node.nothing
         left, right = self._new(node.left, new), self._new(node.right, new)
-        programs = self.program.joins[node]
-        self._insert(self._relations[node.right], right, programs.from_left)
-        found = [
-            self._pairs(left, self._relations[node.right], programs.from_left),
-            self._turned(self._pairs(right, self._relations[node.left], programs.from_right), programs.from_right),
-        ]
-        self._insert(self._relations[node.left], left, programs.from_right)
+        if not len(left) and not len(right):
+            return node.nothing
+        self._insert(node.right.relation, right, node.from_left)
+        found = [node.nothing]
+        if len(left):
+            found.append(self._pairs(left, node.right.relation, node.from_left))
+        if len(right):
+            found.append(self._turned(self._pairs(right, node.left.relation, node.from_right), node.from_right))
+        self._insert(node.left.relation, left, node.from_right)
         return concatenate(found)
 
     def _insert(self, relation: Relation, new: Tuples, probe: JoinProgram) -> None:
         """Keep tuples where ``probe`` will look for them."""
+        if not len(new):
+            return
         keys = None
         if relation.keyed:
             rows = new.rows[:, probe.inner_key_slot] - self._store.base
@@ -151,6 +178,8 @@ class BranchRun:
     def _pairs(self, outer: Tuples, relation: Relation, probe: JoinProgram) -> Tuples:
         inner = relation.tuples
         o, i = self._candidates(outer, relation, probe)
+        if not len(o):
+            return Tuples.empty(len(probe.outer) + len(probe.inner))
         rows = np.concatenate([outer.rows[o], inner.rows[i]], axis=1)
         return Tuples(rows, np.minimum(outer.lo[o], inner.lo[i]), np.maximum(outer.hi[o], inner.hi[i]))
 

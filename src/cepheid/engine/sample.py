@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cepheid.engine.evaluate import Reference, holds
 from cepheid.engine.fields import over_row
-from cepheid.engine.ingest import Batch, EventColumns
+from cepheid.engine.ingest import Batch, EventColumns, EventTypes
 from cepheid.engine.program import LeafProgram
 from cepheid.engine.session import unit_of
 from cepheid.engine.vector import Unit, Vector
@@ -34,12 +34,10 @@ def estimate_all(patterns: Iterable[Pattern], table: pa.Table, columns: EventCol
         return {}
     unit = unit_of(normals, table.schema)
     step = max(1, table.num_rows // EVENTS)
-    times = (
-        Batch(table.slice(0, 1), columns, unit).vector(columns.time),
-        Batch(table.slice(table.num_rows - 1), columns, unit).vector(columns.time),
-    )
-    span = max(1, int(times[1].data[0]) - int(times[0].data[0]))
-    sample = Batch(table.take(pa.array(np.arange(0, table.num_rows, step))), columns, unit)
+    types = EventTypes(v.type for b in branches for v in b.variables)
+    ends = Batch(table.take(pa.array([0, table.num_rows - 1])), columns, unit, types).vector(columns.time).data
+    span = max(1, int(ends[1]) - int(ends[0]))
+    sample = Batch(table.take(pa.array(np.arange(0, table.num_rows, step))), columns, unit, types)
     rng = np.random.default_rng(0)
     return {branch: _estimate(branch, sample, step / span, unit, rng) for branch in branches}
 

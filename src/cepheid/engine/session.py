@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.ingest import Batch, Codes, EventColumns, InputError
+from cepheid.engine.ingest import Batch, Codes, EventColumns, EventTypes, InputError
 from cepheid.engine.output import Output
 from cepheid.engine.program import FieldTable, LeafProgram, lower
-from cepheid.engine.run import BranchRun, Rows
+from cepheid.engine.run import BranchRun
 from cepheid.engine.store import RowStore
 from cepheid.engine.vector import MICROSECONDS, NANOSECONDS, Unit
 from cepheid.language import syntax as s
@@ -55,7 +55,7 @@ class Session:
             raise ValueError("this session is closed; open another one")
         table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
         state = self._prepared(table.schema)
-        batch = Batch(table, self._columns, state.unit)
+        batch = state.batch(table)
         batch = self._without_late(batch, state)
         self.counts["events"] += len(batch)
         if watermark is not None:
@@ -67,9 +67,7 @@ class Session:
         self._closed = True
         if self._state is None:
             return pa.table({})
-        return self._state.push(
-            Batch(self._state.schema.empty_table(), self._columns, self._state.unit), None, closing=True
-        )
+        return self._state.push(self._state.batch(self._state.schema.empty_table()), None, closing=True)
 
     def late_events(self) -> pa.Table | None:
         """The events that came behind the watermark since they were last asked for."""
@@ -104,7 +102,7 @@ class Session:
             return batch
         self.counts["late events"] += int(late.sum())
         self._late.append(batch.events.filter(pa.array(late)))
-        return Batch(batch.events.filter(pa.array(~late)), self._columns, state.unit)
+        return state.batch(batch.events.filter(pa.array(~late)))
 
     def _advance(self, watermark: int) -> None:
         if self._watermark is not None and watermark < self._watermark:
@@ -126,7 +124,6 @@ class _State:
         self.schema = schema
         self.unit = unit_of(normals, schema)
         known = columns_of(schema, time=columns.time, type=columns.type, tie_breaker=columns.tie_breaker)
-        self._time = columns.time
         self._table = FieldTable(known)
         live = [(normal, branch) for normal in normals for branch in normal.branches if branch.never is None]
         programs = [(normal, lower(b, plans[b], self._table, self._length(b.window))) for normal, b in live]
@@ -140,6 +137,15 @@ class _State:
         self._outputs = {n.name: Output(n, schema, columns.time, known, self.unit) for n in normals}
         leaves = [leaf for run in self.runs.values() for leaf in _leaves(run)]
         self._leaves = list(dict.fromkeys(leaves))
+        self._types = EventTypes(leaf.type for leaf in leaves)
+        self._columns = columns
+        # Per run, which of the leaves each of its variables reads: looked up once, not in every push.
+        self._reads = {
+            key: [(leaf.variable, self._leaves.index(leaf)) for leaf in _leaves(run)] for key, run in self.runs.items()
+        }
+
+    def batch(self, events: pa.Table) -> Batch:
+        return Batch(events, self._columns, self.unit, self._types)
 
     def _length(self, window: s.Window) -> int:
         return self.unit.ticks(window.size) if window.kind is s.WindowKind.TIME else window.size
@@ -153,19 +159,18 @@ class _State:
         return int(scalar.cast(pa.timestamp(self.unit.name, zone)).value)
 
     def push(self, batch: Batch, watermark: int | None, closing: bool) -> pa.Table:
-        taken: dict[LeafProgram, Rows] = {}
+        taken = [np.empty(0, dtype=np.int64)] * len(self._leaves)
         if len(batch):
-            masks = {leaf: batch.taken_by(leaf) for leaf in self._leaves}
-            kept = np.flatnonzero(np.logical_or.reduce(list(masks.values()))) if masks else np.empty(0, dtype=np.int64)
+            batch.times(self._columns.time, "time")
+            masks = [batch.taken_by(leaf) for leaf in self._leaves]
+            kept = np.flatnonzero(np.logical_or.reduce(masks)) if masks else np.empty(0, dtype=np.int64)
             events = batch.events if len(kept) == len(batch) else batch.events.take(pa.array(kept))
-            batch.times(self._time, "time")
             numbers = self._store.append(list(batch.columns(self._table, self._codes, kept)), events)
-            taken = {leaf: numbers[mask[kept]] for leaf, mask in masks.items()}
-        none = np.empty(0, dtype=np.int64)
+            taken = [numbers[mask[kept]] for mask in masks]
         found: dict[str, list[Any]] = {name: [] for name in self._outputs}
-        for (name, _), run in self.runs.items():
-            new = {leaf.variable: taken.get(leaf, none) for leaf in _leaves(run)}
-            found[name].append((run.push(new, watermark, closing), run.scope))
+        for key, run in self.runs.items():
+            new = {variable: taken[place] for variable, place in self._reads[key]}
+            found[key[0]].append((run.push(new, watermark, closing), run.scope))
         tables = [self._outputs[name].table(matches) for name, matches in found.items()]
         for run in self.runs.values():
             run.forget(watermark)
