@@ -63,10 +63,11 @@ def test_every_plan_and_batch_size(case: Case, planner: str, batch_size: int | N
 
 
 @given(supported, st.data())
-def test_any_order_of_arrival(case: Case, data: st.DataObject) -> None:
+def test_any_order_of_arrival_and_restarts(case: Case, data: st.DataObject) -> None:
     pattern, events, options = case
     table = pa.Table.from_pylist(events, schema(pattern))
-    session = Engine([pattern], EventColumns(tie_breaker=options["tie_breaker"])).open()
+    engine = Engine([pattern], EventColumns(tie_breaker=options["tie_breaker"]))
+    session = engine.open()
     order: list[int] = data.draw(st.permutations(range(len(events))))
     size: int = data.draw(st.integers(1, 4))
     rows = []
@@ -75,6 +76,8 @@ def test_any_order_of_arrival(case: Case, data: st.DataObject) -> None:
         later = [events[i]["ts"] for i in order[start + size :]]
         advance: bool = data.draw(st.booleans())
         watermark = min(later) if later and advance else None
+        if data.draw(st.booleans()):
+            session = engine.restore(session.snapshot())
         rows += session.push(table.take(pa.array(chosen, pa.int64())), watermark=watermark).to_pylist()
     rows += session.close().to_pylist()
     assert canonical(rows) == expected(case)

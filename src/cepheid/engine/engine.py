@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.session import Session
+from cepheid.engine.snapshot import SnapshotError, plan_from_json, unpack
 from cepheid.engine.unsupported import refuse_unsupported
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.pattern.normal import Branch, NormalForm
@@ -41,12 +42,43 @@ class Engine:
 
     def open(self) -> Session:
         """A session without events yet."""
+        normals = self._normals()
+        return self._session(normals, dict(self._plans(normals)))
+
+    def restore(self, blob: bytes) -> Session:
+        """The session of a snapshot, which must be of the same patterns and columns. It goes on with the plans it had.
+
+        >>> import cepheid, pyarrow
+        >>> engine = Engine([cepheid.parse("PATTERN SEQ(A a, B b) WITHIN 10")])
+        >>> session = engine.open()
+        >>> session.push(pyarrow.table({"ts": [1], "type": ["A"]})).num_rows
+        0
+        >>> session = engine.restore(session.snapshot())
+        >>> session.push(pyarrow.table({"ts": [2], "type": ["B"]})).num_rows
+        1
+        """
+        arrays, meta = unpack(blob)
+        ours = {
+            "patterns": [str(pattern) for pattern in self.patterns],
+            "columns": [self.columns.time, self.columns.type, self.columns.tie_breaker],
+        }
+        for what, expected in ours.items():
+            if meta[what] != expected:
+                raise SnapshotError(f"the {what} of this snapshot are others: expected {expected}, found {meta[what]}")
+        normals = self._normals()
+        branches = [branch for normal in normals for branch in normal.branches]
+        session = self._session(normals, dict(zip(branches, map(plan_from_json, meta["plans"]), strict=True)))
+        session.load(arrays, meta)
+        return session
+
+    def _normals(self) -> tuple[NormalForm, ...]:
         normals = tuple(normalise(pattern) for pattern in with_names(self.patterns))
         for normal in normals:
             refuse_unsupported(normal)
-        return Session(
-            tuple(self.patterns), normals, dict(self._plans(normals)), self.columns, self.max_partial_matches
-        )
+        return normals
+
+    def _session(self, normals: tuple[NormalForm, ...], plans: dict[Branch, Plan | None]) -> Session:
+        return Session(tuple(self.patterns), normals, plans, self.columns, self.max_partial_matches)
 
     def _plans(self, normals: tuple[NormalForm, ...]) -> Iterator[tuple[Branch, Plan | None]]:
         for normal in normals:

@@ -34,6 +34,12 @@ class StringCodes:
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
 
+    def dump(self) -> list[str]:
+        return list(self._codes)
+
+    def load(self, words: list[str]) -> None:
+        self._codes = {word: code for code, word in enumerate(words)}
+
     def of(self, strings: Vector) -> npt.NDArray[np.int64]:
         encoded = strings.data.dictionary_encode()
         codes = self._codes
@@ -49,6 +55,12 @@ class PartitionCodes:
 
     def __init__(self) -> None:
         self._codes: dict[tuple[object, ...], int] = {}
+
+    def dump(self) -> list[tuple[object, ...]]:
+        return list(self._codes)
+
+    def load(self, keys: list[list[object]]) -> None:
+        self._codes = {tuple(key): code for code, key in enumerate(keys)}
 
     def of(self, columns: list[npt.NDArray[np.int64]], nulls: list[npt.NDArray[np.bool_]]) -> npt.NDArray[np.int64]:
         parts = np.stack([*columns, *(n.astype(np.int64) for n in nulls)], axis=1)

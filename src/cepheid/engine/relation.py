@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.engine.kernels.join import link
+from cepheid.engine.snapshot import Arrays
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 
@@ -26,6 +27,13 @@ class Tuples:
 
     def take(self, chosen: npt.NDArray[np.bool_] | Rows) -> Tuples:
         return Tuples(self.rows[chosen], self.lo[chosen], self.hi[chosen])
+
+    def dump(self) -> Arrays:
+        return {"rows": self.rows, "lo": self.lo, "hi": self.hi}
+
+    @classmethod
+    def loaded(cls, arrays: Arrays) -> Tuples:
+        return cls(np.ascontiguousarray(arrays["rows"]), arrays["lo"], arrays["hi"])
 
     @classmethod
     def empty(cls, width: int) -> Tuples:
@@ -57,6 +65,17 @@ class Relation:
 
     def __len__(self) -> int:
         return len(self.tuples)
+
+    def dump(self) -> Arrays:
+        keys = {"keys": self.keys} if self.keyed else {}
+        return {**self.tuples.dump(), **keys}
+
+    def load(self, arrays: Arrays) -> None:
+        self.tuples = Tuples.loaded(arrays)
+        if self.keyed:
+            self.keys = arrays["keys"]
+            self.links = np.empty(len(self.keys), dtype=np.int64)
+            self._relink()
 
     def insert(self, new: Tuples, keys: Rows | None = None) -> None:
         if not len(new):

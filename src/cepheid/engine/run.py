@@ -22,6 +22,7 @@ from cepheid.engine.program import (
 )
 from cepheid.engine.relation import Relation, Tuples, concatenate
 from cepheid.engine.sets import Sets
+from cepheid.engine.snapshot import Arrays, below, prefixed
 from cepheid.engine.store import RowStore
 from cepheid.engine.vector import Unit
 from cepheid.language import syntax as s
@@ -108,6 +109,25 @@ class BranchRun:
         self._stages = [_Stage(stage) for stage in program.kleene]
         self._negated = {n.negation.name: Relation(1, keyed=n.probe.key_slot >= 0) for n in program.negations}
         self._waiting: list[Matches] = []
+
+    # --- snapshots
+
+    def dump(self) -> Arrays:
+        found = {"sets.starts": self.sets.starts, "sets.members": self.sets.members}
+        for place, relation in enumerate([*self.relations(), *self._negated.values()]):
+            found |= prefixed(f"relation {place}", relation.dump())
+        for place, matches in enumerate(self._waiting):
+            found |= prefixed(f"waiting {place}", matches.tuples.dump())
+            if matches.window_start is not None:
+                found[f"waiting {place}.window_start"] = matches.window_start
+        return found
+
+    def load(self, arrays: Arrays) -> None:
+        self.sets.starts, self.sets.members = arrays["sets.starts"], arrays["sets.members"]
+        for place, relation in enumerate([*self.relations(), *self._negated.values()]):
+            relation.load(below(f"relation {place}", arrays))
+        while found := below(f"waiting {len(self._waiting)}", arrays):
+            self._waiting.append(Matches(self.program.columns, Tuples.loaded(found), found.get("window_start")))
 
     # --- one push
 

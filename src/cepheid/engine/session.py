@@ -8,10 +8,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.fields import PartitionCodes
 from cepheid.engine.ingest import Batch, Codes, EventColumns, EventTypes, InputError
 from cepheid.engine.output import Output
 from cepheid.engine.program import FieldTable, LeafProgram, lower
 from cepheid.engine.run import BranchRun
+from cepheid.engine.snapshot import (
+    Arrays,
+    below,
+    pack,
+    plan_to_json,
+    prefixed,
+    table_from_array,
+    table_to_array,
+)
 from cepheid.engine.store import RowStore
 from cepheid.engine.vector import MICROSECONDS, NANOSECONDS, Unit
 from cepheid.language import syntax as s
@@ -82,6 +92,32 @@ class Session:
                 counts.update(run.counts)
         return dict(counts)
 
+    def snapshot(self) -> bytes:
+        """The state as bytes; :meth:`Engine.restore` goes on exactly there."""
+        state = self._state
+        meta = {
+            "patterns": [str(pattern) for pattern in self._patterns],
+            "plans": [plan_to_json(self._plans[b]) for n in self._normals for b in n.branches],
+            "columns": [self._columns.time, self._columns.type, self._columns.tie_breaker],
+            "watermark": self._watermark,
+            "closed": self._closed,
+            "counts": dict(self.counts),
+            "state": None if state is None else state.meta(),
+        }
+        arrays = {} if state is None else state.dump()
+        for place, late in enumerate(self._late):
+            arrays[f"late {place}"] = table_to_array(late)
+        return pack(arrays, meta)
+
+    def load(self, arrays: Arrays, meta: dict[str, Any]) -> None:
+        """Take the state of a snapshot of the same patterns."""
+        self._watermark, self._closed = meta["watermark"], meta["closed"]
+        self.counts = Counter(meta["counts"])
+        self._late = [table_from_array(array) for name, array in arrays.items() if name.startswith("late ")]
+        if meta["state"] is not None:
+            schema = table_from_array(arrays["store.events"]).schema
+            self._prepared(schema).load(arrays, meta["state"])
+
     def _prepared(self, schema: pa.Schema) -> _State:
         if self._state is None:
             names = {"time": self._columns.time, "type": self._columns.type, "tie_breaker": self._columns.tie_breaker}
@@ -146,6 +182,26 @@ class _State:
 
     def batch(self, events: pa.Table) -> Batch:
         return Batch(events, self._columns, self.unit, self._types)
+
+    def meta(self) -> dict[str, Any]:
+        partitions = [[list(names), codes.dump()] for names, codes in self._codes.partitions.items()]
+        counts = [dict(run.counts) for run in self.runs.values()]
+        return {"strings": self._codes.strings.dump(), "partitions": partitions, "counts": counts}
+
+    def dump(self) -> Arrays:
+        found = prefixed("store", self._store.dump())
+        for place, run in enumerate(self.runs.values()):
+            found |= prefixed(f"run {place}", run.dump())
+        return found
+
+    def load(self, arrays: Arrays, meta: dict[str, Any]) -> None:
+        self._store.load(below("store", arrays))
+        self._codes.strings.load(meta["strings"])
+        for names, keys in meta["partitions"]:
+            self._codes.partitions.setdefault(tuple(names), PartitionCodes()).load(keys)
+        for place, (run, counts) in enumerate(zip(self.runs.values(), meta["counts"], strict=True)):
+            run.load(below(f"run {place}", arrays))
+            run.counts = Counter(counts)
 
     def _length(self, window: s.Window) -> int:
         return self.unit.ticks(window.size) if window.kind is s.WindowKind.TIME else window.size

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.kernels.join import TIME
+from cepheid.engine.snapshot import Arrays, table_from_array, table_to_array
 
 Rows = npt.NDArray[np.int64]
 MAX_PIECES = 32
@@ -44,6 +45,20 @@ class RowStore:
         if count:
             self._pieces.append(events)
         return numbers
+
+    def dump(self) -> Arrays:
+        return {
+            "base": np.array([self.base]),
+            "values": self.values[:, : self.size],
+            "events": table_to_array(self._whole()),
+        }
+
+    def load(self, arrays: Arrays) -> None:
+        self.base = int(arrays["base"][0])
+        self.values = np.ascontiguousarray(arrays["values"])
+        self.floats = self.values.view(np.float64)
+        self.size = self.values.shape[1]
+        self._pieces = [table_from_array(arrays["events"])]
 
     def times(self, rows: Rows) -> Rows:
         found: Rows = self.values[TIME][rows - self.base]
