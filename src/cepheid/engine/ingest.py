@@ -108,8 +108,8 @@ class Batch:
                 mask = mask & valid
         return mask
 
-    def _of_type(self, type_: str) -> Mask:
-        if self._columns.type is None:
+    def _of_type(self, type_: str | None) -> Mask:
+        if self._columns.type is None or type_ is None:
             return np.ones(len(self), dtype=np.bool_)
         if self._kinds is None:
             self._kinds = self._types.codes(self.events[self._columns.type])

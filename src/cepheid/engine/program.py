@@ -82,7 +82,7 @@ class LeafProgram:
     """Which rows a variable takes: those of its type that pass its filters, with nothing NULL that is compared."""
 
     variable: str
-    type: str
+    type: str | None  # None: every event
     filters: tuple[s.Expression, ...]
     needed: tuple[s.Expression, ...]
 
@@ -154,6 +154,7 @@ class BranchProgram:
     kleene: tuple[KleeneProgram, ...]
     negations: tuple[NegationProgram, ...]
     window: int
+    partition: int | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -208,7 +209,7 @@ def lower(branch: Branch, plan: Plan | None, table: FieldTable, window: int) -> 
             kleene.append(_kleene(variable, columns, branch, table, compared, partition))
             columns = (*columns, *kleene_columns(variable.name))
     negations = tuple(_negation(n, columns, table, partition, _sets(branch)) for n in branch.negations)
-    return BranchProgram(branch, plan, leaves, joins, tuple(kleene), negations, window)
+    return BranchProgram(branch, plan, leaves, joins, tuple(kleene), negations, window, partition)
 
 
 def _sets(branch: Branch) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 from cepheid.engine.fields import PartitionCodes
 from cepheid.engine.ingest import Batch, Codes, EventColumns, EventTypes, InputError
 from cepheid.engine.output import Output
-from cepheid.engine.program import FieldTable, LeafProgram, lower
+from cepheid.engine.program import BranchProgram, FieldTable, LeafProgram, lower
 from cepheid.engine.run import BranchRun
 from cepheid.engine.snapshot import (
     Arrays,
@@ -22,6 +23,7 @@ from cepheid.engine.snapshot import (
     table_from_array,
     table_to_array,
 )
+from cepheid.engine.stepwise import EVERY, StepwiseRun
 from cepheid.engine.store import RowStore
 from cepheid.engine.vector import MICROSECONDS, NANOSECONDS, Unit
 from cepheid.language import syntax as s
@@ -162,23 +164,29 @@ class _State:
         known = columns_of(schema, time=columns.time, type=columns.type, tie_breaker=columns.tie_breaker)
         self._table = FieldTable(known)
         live = [(normal, branch) for normal in normals for branch in normal.branches if branch.never is None]
-        programs = [(normal, lower(b, plans[b], self._table, self._length(b.window))) for normal, b in live]
+        programs = [(normal, self._lowered(normal, b, plans[b])) for normal, b in live]
         self._store = RowStore(len(self._table), schema)
         self._codes = Codes()
         ties = columns.tie_breaker is not None
         self.runs = {
-            (normal.name, place): BranchRun(program, self._store, self.unit, ties=ties, limit=limit)
+            (normal.name, place): _run_of(program)(program, self._store, self.unit, ties=ties, limit=limit)
             for place, (normal, program) in enumerate(programs)
         }
         self._outputs = {n.name: Output(n, schema, columns.time, known, self.unit) for n in normals}
         leaves = [leaf for run in self.runs.values() for leaf in _leaves(run)]
         self._leaves = list(dict.fromkeys(leaves))
-        self._types = EventTypes(leaf.type for leaf in leaves)
+        self._types = EventTypes(leaf.type for leaf in leaves if leaf.type is not None)
         self._columns = columns
         # Per run, which of the leaves each of its variables reads: looked up once, not in every push.
         self._reads = {
             key: [(leaf.variable, self._leaves.index(leaf)) for leaf in _leaves(run)] for key, run in self.runs.items()
         }
+
+    def _lowered(self, normal: NormalForm, branch: Branch, plan: Plan | None) -> BranchProgram:
+        program = lower(branch, plan, self._table, self._length(branch.window))
+        if normal.selection.strategy is s.Strategy.STRICT:
+            return replace(program, leaves={**program.leaves, EVERY: LeafProgram(EVERY, None, (), ())})
+        return program
 
     def batch(self, events: pa.Table) -> Batch:
         return Batch(events, self._columns, self.unit, self._types)
@@ -233,6 +241,10 @@ class _State:
         if watermark is not None and self.runs:
             self._store.evict(watermark - max(run.horizon for run in self.runs.values()))
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
+
+
+def _run_of(program: BranchProgram) -> type[BranchRun]:
+    return StepwiseRun if program.branch.stepwise else BranchRun
 
 
 def _leaves(run: BranchRun) -> list[LeafProgram]:
