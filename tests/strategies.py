@@ -313,18 +313,16 @@ def returns(draw: Draw, structure: s.Structure, literals: Draw = None) -> tuple[
 
 
 @st.composite
-def patterns(
-    draw: Draw, *, kleene: bool = True, selection: bool = True, consume: bool = True, events_window: bool | None = None
-) -> Pattern:
+def patterns(draw: Draw, *, kleene: bool = True, selection: bool = True, events_window: bool | None = None) -> Pattern:
     """Patterns that pass all checks and that the streams above can satisfy.
 
-    Without ``kleene``, no sets; without ``selection``, all matches; without ``consume``, no CONSUME; ``events_window``: whether windows count events.
+    Without ``kleene``, no sets; without ``selection``, all matches; ``events_window``: whether windows count events.
     """
     structure = draw(structures(sequences=selection and draw(st.booleans()), kleene=kleene))
     strategies = [s.Strategy.SKIP_TILL_ANY]
     if selection and all(map(is_sequence, expand(structure))):
         strategies = list(s.Strategy)
-    chosen = s.Selection(draw(st.sampled_from(strategies)), selection and consume and draw(st.integers(0, 3)) == 0)
+    chosen = s.Selection(draw(st.sampled_from(strategies)), selection and draw(st.integers(0, 3)) == 0)
     slide = None
     if events_window if events_window is not None else draw(st.integers(0, 5)) == 0:
         window = s.Window(s.WindowKind.EVENTS, draw(st.sampled_from([1, 2, 3, 4, 6, 6])))

@@ -19,7 +19,7 @@ from tests import oracle
 from tests.strategies import patterns, patterns_with_streams
 
 Case = tuple[Pattern, list[dict[str, Any]], dict[str, Any]]
-supported = patterns_with_streams(patterns(consume=False, events_window=False))
+supported = patterns_with_streams(patterns(events_window=False))
 
 
 def schema(pattern: Pattern) -> pa.Schema:

@@ -50,6 +50,11 @@ def _columns(names: tuple[str, ...], rows: Rows) -> dict[str, Rows]:
     return {name: rows[:, place] for place, name in enumerate(names)}
 
 
+def joined(parts: list[Matches]) -> Matches:
+    start = None if parts[0].window_start is None else np.concatenate([p.window_start for p in parts])
+    return Matches(parts[0].variables, concatenate([p.tuples for p in parts]), start)
+
+
 class _Node:
     """A node of the plan at work: what it asks for, and what its parent finds of it."""
 
@@ -108,7 +113,28 @@ class BranchRun:
         self._root = None if program.plan is None else _Node(program.plan, program)
         self._stages = [_Stage(stage) for stage in program.kleene]
         self._negated = {n.negation.name: Relation(1, keyed=n.probe.key_slot >= 0) for n in program.negations}
-        self._waiting: list[Matches] = []
+        self._waiting: list[Matches] = []  # for a negated event
+        self._held: list[Matches] = []  # for a competing match
+
+    def hold(self, matches: Matches) -> None:
+        """Keep matches back that may compete with others."""
+        if len(matches):
+            self._held.append(matches)
+
+    def release(self, before: int | None) -> Matches:
+        """The matches that were kept back and end before a time."""
+        held, self._held = self._held, []
+        ready = []
+        for matches in held:
+            due = np.zeros(len(matches), dtype=np.bool_) if before is None else matches.tuples.hi < before
+            self.hold(matches.take(~due))
+            ready.append(matches.take(due))
+        return joined(ready) if ready else self._nothing()
+
+    def _nothing(self) -> Matches:
+        none = np.empty(0, dtype=np.int64)
+        columns = self.program.columns
+        return Matches(columns, Tuples.empty(len(columns)), None if self._slide is None else none)
 
     # --- snapshots
 
@@ -116,18 +142,20 @@ class BranchRun:
         found = {"sets.starts": self.sets.starts, "sets.members": self.sets.members}
         for place, relation in enumerate([*self.relations(), *self._negated.values()]):
             found |= prefixed(f"relation {place}", relation.dump())
-        for place, matches in enumerate(self._waiting):
-            found |= prefixed(f"waiting {place}", matches.tuples.dump())
-            if matches.window_start is not None:
-                found[f"waiting {place}.window_start"] = matches.window_start
+        for what, kept in (("waiting", self._waiting), ("held", self._held)):
+            for place, matches in enumerate(kept):
+                found |= prefixed(f"{what} {place}", matches.tuples.dump())
+                if matches.window_start is not None:
+                    found[f"{what} {place}.window_start"] = matches.window_start
         return found
 
     def load(self, arrays: Arrays) -> None:
         self.sets.starts, self.sets.members = arrays["sets.starts"], arrays["sets.members"]
         for place, relation in enumerate([*self.relations(), *self._negated.values()]):
             relation.load(below(f"relation {place}", arrays))
-        while found := below(f"waiting {len(self._waiting)}", arrays):
-            self._waiting.append(Matches(self.program.columns, Tuples.loaded(found), found.get("window_start")))
+        for what, kept in (("waiting", self._waiting), ("held", self._held)):
+            while found := below(f"{what} {len(kept)}", arrays):
+                kept.append(Matches(self.program.columns, Tuples.loaded(found), found.get("window_start")))
 
     # --- one push
 
@@ -337,7 +365,9 @@ class BranchRun:
     def _forget_sets(self) -> None:
         """Keep the sets that waiting tuples refer to, and no others."""
         kept = [(stage.tuples, stage.program.from_tuples.outer) for stage in self._stages[1:]]
-        columns = [(m.tuples.rows, m.variables) for m in self._waiting] + [(r.tuples.rows, names) for r, names in kept]
+        columns = [(m.tuples.rows, m.variables) for m in (*self._waiting, *self._held)] + [
+            (r.tuples.rows, names) for r, names in kept
+        ]
         places = [(rows, names.index(n)) for rows, names in columns for n in names if f"first {n}" in names]
         renumbered = self.sets.keep(np.concatenate([rows[:, p] for rows, p in places] or [np.empty(0, dtype=np.int64)]))
         for rows, p in places:
@@ -377,11 +407,7 @@ class BranchRun:
             if not ready.all():
                 self._waiting.append(matches.take(~ready))
             decided.append(self._surviving(matches.take(ready)))
-        decided = [m for m in decided if len(m)]
-        if not decided:
-            return found.take(np.zeros(len(found), dtype=np.bool_))
-        start = None if decided[0].window_start is None else np.concatenate([m.window_start for m in decided])
-        return Matches(found.variables, concatenate([m.tuples for m in decided]), start)
+        return joined(decided) if decided else self._nothing()
 
     def _last_chance(self, matches: Matches) -> Rows:
         """For each match, the last time at which a negated event could still come."""

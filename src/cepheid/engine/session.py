@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.conditions import Scope
+from cepheid.engine.consume import Consumption
 from cepheid.engine.fields import PartitionCodes
 from cepheid.engine.ingest import Batch, Codes, EventColumns, EventTypes, InputError
 from cepheid.engine.output import Output
 from cepheid.engine.program import BranchProgram, FieldTable, LeafProgram, lower
-from cepheid.engine.run import BranchRun
+from cepheid.engine.run import BranchRun, Matches
 from cepheid.engine.snapshot import (
     Arrays,
     below,
@@ -172,6 +174,10 @@ class _State:
             (normal.name, place): _run_of(program)(program, self._store, self.unit, ties=ties, limit=limit)
             for place, (normal, program) in enumerate(programs)
         }
+        self._consumptions = {n.name: self._consumption(n) for n in normals if n.selection.consume}
+        # A match that is kept back ends up to a window before the watermark, and starts up to a window before that.
+        horizons = [run.horizon for run in self.runs.values()]
+        self._horizon = max(horizons, default=0) * (2 if self._consumptions else 1)
         self._outputs = {n.name: Output(n, schema, columns.time, known, self.unit) for n in normals}
         leaves = [leaf for run in self.runs.values() for leaf in _leaves(run)]
         self._leaves = list(dict.fromkeys(leaves))
@@ -188,6 +194,12 @@ class _State:
             return replace(program, leaves={**program.leaves, EVERY: LeafProgram(EVERY, None, (), ())})
         return program
 
+    def _consumption(self, normal: NormalForm) -> Consumption:
+        runs = [run for (name, _), run in self.runs.items() if name == normal.name]
+        late = any(run.program.branch.stepwise or run.program.negations for run in runs)
+        slack = max((run.horizon for run in runs), default=0) if late else 0
+        return Consumption(normal.variables, runs, slack)
+
     def batch(self, events: pa.Table) -> Batch:
         return Batch(events, self._columns, self.unit, self._types)
 
@@ -200,6 +212,8 @@ class _State:
         found = prefixed("store", self._store.dump())
         for place, run in enumerate(self.runs.values()):
             found |= prefixed(f"run {place}", run.dump())
+        for name, consumption in self._consumptions.items():
+            found |= prefixed(f"consumption {name}", consumption.dump())
         return found
 
     def load(self, arrays: Arrays, meta: dict[str, Any]) -> None:
@@ -210,6 +224,8 @@ class _State:
         for place, (run, counts) in enumerate(zip(self.runs.values(), meta["counts"], strict=True)):
             run.load(below(f"run {place}", arrays))
             run.counts = Counter(counts)
+        for name, consumption in self._consumptions.items():
+            consumption.load(below(f"consumption {name}", arrays))
 
     def _length(self, window: s.Window) -> int:
         return self.unit.ticks(window.size) if window.kind is s.WindowKind.TIME else window.size
@@ -231,15 +247,21 @@ class _State:
             events = batch.events if len(kept) == len(batch) else batch.events.take(pa.array(kept))
             numbers = self._store.append(list(batch.columns(self._table, self._codes, kept)), events)
             taken = [numbers[mask[kept]] for mask in masks]
-        found: dict[str, list[Any]] = {name: [] for name in self._outputs}
+        found: dict[str, list[Matches]] = {name: [] for name in self._outputs}
+        scopes: dict[str, list[Scope]] = {name: [] for name in self._outputs}
         for key, run in self.runs.items():
             new = {variable: taken[place] for variable, place in self._reads[key]}
-            found[key[0]].append((run.push(new, watermark, closing), run.scope))
-        tables = [self._outputs[name].table(matches) for name, matches in found.items()]
+            found[key[0]].append(run.push(new, watermark, closing))
+            scopes[key[0]].append(run.scope)
+        for name, consumption in self._consumptions.items():
+            found[name] = consumption.decide(found[name], watermark, closing)
+        tables = [output.table(list(zip(found[n], scopes[n], strict=True))) for n, output in self._outputs.items()]
         for run in self.runs.values():
             run.forget(watermark)
         if watermark is not None and self.runs:
-            self._store.evict(watermark - max(run.horizon for run in self.runs.values()))
+            self._store.evict(watermark - self._horizon)
+            for consumption in self._consumptions.values():
+                consumption.forget(self._store.base)
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
 
 

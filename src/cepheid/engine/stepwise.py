@@ -287,8 +287,10 @@ class StepwiseRun(BranchRun):
         done = _joined(finished)
         if not last:
             return self._bind(done, level + 1, line)
-        sizes = self.sets.sizes(done.columns[variable.name])
-        return done.take(sizes >= (variable.minimum or 1))
+        done = done.take(self.sets.sizes(done.columns[variable.name]) >= (variable.minimum or 1))
+        for condition in self._levels[len(variables)]:  # on the set as a whole, which nothing else closes
+            done = done.take(self.scope.holds(condition, done.columns, len(done)))
+        return done
 
     def _empty(self, level: int) -> _Runs:
         none = np.empty(0, dtype=np.int64)
@@ -329,7 +331,7 @@ class StepwiseRun(BranchRun):
         if numbers is None:
             begin = np.arange(len(rows) + 1, dtype=np.int64)
             return self.sets.add(begin, rows), rows
-        which, members = self.sets.expand(numbers)
+        _, members = self.sets.expand(numbers)
         sizes = self.sets.sizes(numbers) + 1
         begin = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
         merged = np.empty(int(begin[-1]), dtype=np.int64)

@@ -73,9 +73,11 @@ class RowStore:
 
     def contents(self, rows: Rows) -> Rows:
         """The rank of each row's event by its attributes, column by column, smaller values first and NULL last."""
-        columns = [_ranks(column) for column in self.events(rows).columns]
+        columns = np.stack([_ranks(column) for column in self.events(rows).columns])
+        order = np.lexsort(columns[::-1])
+        differs = (np.diff(columns[:, order], axis=1) != 0).any(axis=0)
         ranks = np.empty(len(rows), dtype=np.int64)
-        ranks[np.lexsort(columns[::-1])] = np.arange(len(rows))
+        ranks[order] = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(differs)])[: len(rows)]
         return ranks
 
     def _whole(self) -> pa.Table:

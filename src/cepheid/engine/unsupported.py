@@ -13,8 +13,6 @@ class UnsupportedError(CepheidError, NotImplementedError):
 
 def refuse_unsupported(normal: NormalForm) -> None:
     missing = []
-    if normal.selection.consume:
-        missing.append("CONSUME")
     if normal.branches[0].window.kind is s.WindowKind.EVENTS:
         missing.append("windows of a number of events")
     if missing:
