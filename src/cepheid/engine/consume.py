@@ -21,8 +21,8 @@ Rows: TypeAlias = npt.NDArray[np.int64]
 class Consumption:
     """Decides between the competing matches of one pattern, over all of its branches.
 
-    The match that ends first is reported, then the one that starts first, then the one with the earliest events. So a match is
-    decided when every match that ends as early is known: ``slack`` after its end.
+    The match that ends first is reported, then the one that starts first, then the one with the earliest events. So a
+    match is decided when every match that ends as early is known: ``slack`` after its end.
     """
 
     def __init__(self, variables: tuple[str, ...], runs: list[BranchRun], slack: int) -> None:

@@ -58,7 +58,6 @@ class Relation:
     def __init__(self, width: int, *, keyed: bool = False) -> None:
         self.tuples = Tuples.empty(width)
         self.keyed = keyed
-        self.peak = 0
         self.keys = np.empty(0, dtype=np.int64)
         self.links = np.empty(0, dtype=np.int64)
         self.heads = np.full(64, -1, dtype=np.int64)
@@ -97,7 +96,6 @@ class Relation:
             if before and new.lo[0] < self.tuples.lo[-1]:
                 joined = joined.take(np.argsort(joined.lo, kind="stable"))
             self.tuples = joined
-        self.peak = max(self.peak, len(self.tuples))
 
     def evict(self, time: int) -> None:
         """Forget the tuples whose first event is older than a time."""

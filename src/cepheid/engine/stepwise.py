@@ -1,8 +1,8 @@
 """skip_till_next and strict: each variable takes the first later event that fits.
 
-A run starts at an event of the first variable. When the watermark has passed the end of its window, all of its events are known, and
-it is followed to its end. All runs that are ready are followed together: a step binds a variable, or looks at the next time of a set,
-for all of them at once.
+A run starts at an event of the first variable. When the watermark has passed the end of its window, all of its events
+are known, and it is followed to its end. All runs that are ready are followed together: a step binds a variable, or
+looks at the next time of a set, for all of them at once.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class _Line:
     partition: Rows
     takes: dict[str, Mask]
 
-    def groups_of(self, positions: Rows) -> Rows:
-        return self.group[positions]
-
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Runs that have bound the same variables. ``group``: that of the last event; ``open``: strict only, whether one may follow it."""
+    """Runs that have bound the same variables.
+
+    ``group``: that of the last event; ``open``: strict only, whether one may follow it.
+    """
 
     columns: dict[str, Rows]
     start: Rows
@@ -215,7 +215,8 @@ class StepwiseRun(BranchRun):
     def _extended(self, runs: _Runs, which: Rows, positions: Rows, name: str, line: _Line) -> _Runs:
         chosen = runs.take(which)
         group = line.group[positions]
-        # What else has the time of an event lies between that before it and that after it; only the first has none before it.
+        # What else has the time of an event lies between that before it and that after it; only the first has none
+        # before it.
         alone = line.begins[group + 1] - line.begins[group] == 1
         begins = np.array([not chosen.columns] * len(chosen), dtype=np.bool_)
         return replace(chosen, columns={**chosen.columns, name: line.rows[positions]}, group=group, open=alone | begins)
@@ -342,7 +343,7 @@ class StepwiseRun(BranchRun):
         return self.sets.add(begin, merged), merged[begin[:-1]]
 
     def _next_group(self, runs: _Runs, line: _Line, name: str, following: str | None) -> tuple[Rows, Mask]:
-        """For each run the next time with an event for the set or for the variable after it, and whether there is one."""
+        """For each run the next time with an event for the set or the variable after it; whether there is one."""
         begin, end = self._after(runs, line)
         wanted = line.takes[name] if following is None else line.takes[name] | line.takes[following]
         taken = np.flatnonzero(wanted)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import combinations
 from typing import TypeAlias
 
@@ -10,7 +9,6 @@ from cepheid.pattern.normal import Branch
 from cepheid.plan.cardinality import Cardinality
 
 Order: TypeAlias = "tuple[str, ...]"
-OrderSearch: TypeAlias = Callable[[Branch, Cardinality], Order]
 
 MAX_EXACT = 15
 """Up to so many variables all orders are considered; beyond, the greedy search takes over."""
