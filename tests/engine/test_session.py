@@ -101,3 +101,19 @@ def test_the_report_has_the_papers_metrics() -> None:
     session = open_session("PATTERN SEQ(A a, B b) WHERE a.ts < b.ts WITHIN 10")
     session.push(events((1, "A"), (2, "B"), (3, "B")))
     assert session.report() == {"events": 3, "candidates": 2, "evaluations": 2}
+
+
+def test_null_is_one_partition_in_every_batch() -> None:
+    """What stands in for NULL in the columns of a batch must not tell two batches apart."""
+    session = open_session("PATTERN AND(A a, A b) PARTITION BY k WITHIN 10 RETURN a.ts AS x, b.ts AS y")
+    first = pa.table({"ts": [1, 2], "type": ["A", "A"], "k": pa.array(["q", None])})
+    second = pa.table({"ts": [3, 4], "type": ["A", "A"], "k": pa.array(["p", None])})
+    session.push(first)
+    assert sorted(pairs(session.push(second))) == [(2, 4), (4, 2)]
+
+
+def test_skip_till_next_takes_an_event_whose_value_is_missing() -> None:
+    """The condition on it is judged with c, when it is too late to take another b."""
+    rows = pa.table({"ts": [1, 2, 3, 4], "type": ["A", "B", "B", "C"], "k": pa.array(["p", None, "p", "p"])})
+    pattern = "PATTERN SEQ(A a, B b, C c) USING skip_till_next WHERE b.k = c.k WITHIN 10"
+    assert cepheid.match(pattern, rows).num_rows == 0

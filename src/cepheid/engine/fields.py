@@ -63,7 +63,8 @@ class PartitionCodes:
         self._codes = {tuple(key): code for code, key in enumerate(keys)}
 
     def of(self, columns: list[npt.NDArray[np.int64]], nulls: list[npt.NDArray[np.bool_]]) -> npt.NDArray[np.int64]:
-        parts = np.stack([*columns, *(n.astype(np.int64) for n in nulls)], axis=1)
+        known = [np.where(null, 0, column) for column, null in zip(columns, nulls, strict=True)]
+        parts = np.stack([*known, *(null.astype(np.int64) for null in nulls)], axis=1)
         unique, inverse = np.unique(parts, axis=0, return_inverse=True)
         codes = self._codes
         table = np.array([codes.setdefault(tuple(row), len(codes)) for row in unique.tolist()], dtype=np.int64)

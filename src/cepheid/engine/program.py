@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -203,6 +203,8 @@ def lower(branch: Branch, plan: Plan | None, table: FieldTable, window: int) -> 
         visit(plan)
         columns = variables(plan)
     leaves = {v.name: _leaf(v.name, v.type, branch.conditions) for v in branch.variables}
+    if branch.stepwise:  # an event without a value is selected all the same, and the condition on it judged later
+        leaves = {name: replace(leaf, needed=()) for name, leaf in leaves.items()}
     kleene: list[KleeneProgram] = []
     for variable in branch.variables:
         if variable.is_kleene:
