@@ -130,7 +130,7 @@ def match(
     ] = "type",
     tie_breaker: Annotated[str | None, typer.Option(help="The column that orders events of the same time.")] = None,
     planner: Annotated[str, typer.Option(help="How the plan is found.")] = "auto",
-    show: Annotated[int, typer.Option(help="How many matches to show.")] = 10,
+    show: Annotated[int, typer.Option(help="How many matches of each pattern to show.")] = 10,
     modules: Annotated[
         list[str] | None, typer.Option("--import", help="A Python module that registers functions; may be repeated.")
     ] = None,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet
 from rich.console import Console
 from rich.progress import Progress
@@ -33,22 +34,24 @@ def run_match(
     seconds = time.perf_counter() - started
     if output is not None:
         pa.parquet.write_table(found, output)
-    _show(found.slice(0, show), out)
+    _show(found, show, out)
     rate = events.num_rows / seconds if seconds else 0.0
     out.print(f"{found.num_rows:,} matches in {events.num_rows:,} events, {seconds:.2f} s ({rate:,.0f} events/s)")
     if output is not None:
         out.print(f"written to {output}", markup=False)
 
 
-def _show(matches: pa.Table, out: Console) -> None:
-    if not matches.num_rows:
-        return
-    table = Table()
-    for name in matches.column_names:
-        table.add_column(name)
-    for row in matches.to_pylist():
-        table.add_row(*(_text(value) for value in row.values()))
-    out.print(table, markup=False)
+def _show(matches: pa.Table, most: int, out: Console) -> None:
+    """The first matches of each pattern, with the columns that it has."""
+    for name in matches["pattern"].unique().to_pylist():
+        mine = matches.filter(pc.equal(matches["pattern"], name))
+        columns = [c for c in mine.column_names if c != "pattern" and mine[c].null_count < mine.num_rows]
+        table = Table(title=f"{name}: {mine.num_rows:,} matches")
+        for column in columns:
+            table.add_column(column, overflow="fold")
+        for row in mine.select(columns).slice(0, most).to_pylist():
+            table.add_row(*(_text(value) for value in row.values()))
+        out.print(table, markup=False)
 
 
 def _text(value: Any) -> str:
