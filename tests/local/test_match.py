@@ -120,6 +120,16 @@ def test_progress_is_reported() -> None:
             "1 of 5 events have no time",
         ),
         (lambda: cepheid.match(PATTERN, 5), TypeError, "got int"),
+        (
+            lambda: cepheid.match(PATTERN, EVENTS, tie_breaker="type"),
+            cepheid.SchemaError,
+            "must hold timestamps or integers",
+        ),
+        (
+            lambda: cepheid.match([PATTERN, "NAME two PATTERN A a WITHIN 5 RETURN a.type AS gain"], EVENTS),
+            ValueError,
+            "column 'gain' is int64 in pattern_1 and string in two",
+        ),
         (lambda: cepheid.match(PATTERN, "nowhere.parquet"), FileNotFoundError, "no such file"),
         (
             lambda: cepheid.match("PATTERN A a WITHIN 5 events", EVENTS),

@@ -100,7 +100,7 @@ def test_missing_columns_of_the_events_are_all_named() -> None:
     assert str(caught.value).splitlines() == [
         "time='tss': the table of events has no such column; did you mean 'ts'?",
         "type='kind': the table of events has no such column; its columns are: ts, type, n, y, k, f, h, d, m, b, words",
-        "tie_breaker='f': this column must hold integers, times or strings, and it holds bool",
+        "tie_breaker='f': this column must hold timestamps or integers, and it holds bool",
     ]
 
 

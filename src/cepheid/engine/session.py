@@ -179,6 +179,7 @@ class _State:
         horizons = [run.horizon for run in self.runs.values()]
         self._horizon = max(horizons, default=0) * (2 if self._consumptions else 1)
         self._outputs = {n.name: Output(n, schema, columns.time, known, self.unit) for n in normals}
+        _refuse_clashes(normals, [self._outputs[n.name].schema for n in normals])
         leaves = [leaf for run in self.runs.values() for leaf in _leaves(run)]
         self._leaves = list(dict.fromkeys(leaves))
         self._types = EventTypes(leaf.type for leaf in leaves if leaf.type is not None)
@@ -263,6 +264,19 @@ class _State:
             for consumption in self._consumptions.values():
                 consumption.forget(self._store.base)
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
+
+
+def _refuse_clashes(normals: tuple[NormalForm, ...], schemas: list[pa.Schema]) -> None:
+    """Patterns that are matched together share a table, so a column has one type in all of them."""
+    seen: dict[str, tuple[str, pa.DataType]] = {}
+    for normal, schema in zip(normals, schemas, strict=True):
+        for field in schema:
+            owner, type_ = seen.setdefault(field.name, (normal.name, field.type))
+            if type_ != field.type:
+                raise InputError(
+                    f"the column {field.name!r} is {type_} in {owner} and {field.type} in {normal.name}. "
+                    "Give one of them another name, or match the patterns apart."
+                )
 
 
 def _run_of(program: BranchProgram) -> type[BranchRun]:

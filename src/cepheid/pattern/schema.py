@@ -36,7 +36,7 @@ class Columns:
 _ROLES = {
     "time": (frozenset({DataType.TIMESTAMP, DataType.INTEGER}), "timestamps or integers"),
     "type": (frozenset({DataType.STRING}), "strings"),
-    "tie_breaker": (frozenset({DataType.TIMESTAMP, DataType.INTEGER, DataType.STRING}), "integers, times or strings"),
+    "tie_breaker": (frozenset({DataType.TIMESTAMP, DataType.INTEGER}), "timestamps or integers"),
 }
 
 
