@@ -149,6 +149,33 @@ def match(
         run_match(found, read_table(events), columns, planner, output, show, out, err)
 
 
+@app.command()
+def bench(
+    name: Annotated[
+        str | None, typer.Argument(help="Which benchmark; without a name, all are listed.", show_default=False)
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="Write NAME.csv and NAME.png into this folder.", show_default=False)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: to see that it runs, not to quote.")] = False,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="The folder with the benchmarks, if not the repository's.", show_default=False),
+    ] = None,
+) -> None:
+    """Measure: each benchmark answers one question with a table, a CSV file and a plot."""
+    from cepheid.cli.bench import BenchError, find, find_folder, run_benchmark, show_benchmarks
+
+    try:
+        benchmarks = source or find_folder()
+        if name is None:
+            show_benchmarks(benchmarks, out)
+        else:
+            run_benchmark(find(name, benchmarks), quick, folder, out, err)
+    except BenchError as error:
+        fail(str(error))
+
+
 def _describe(pattern: Pattern, file: str, quiet: bool) -> None:
     normal = normalise(pattern)
     if not quiet:

@@ -1,0 +1,1 @@
+"""Benchmarks, one question each: ``cepheid bench`` lists and runs them."""
