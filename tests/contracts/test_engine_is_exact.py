@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid.engine.engine import Engine
+from cepheid.engine.engine import NEGATIONS, Engine
 from cepheid.engine.ingest import EventColumns
 from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern
@@ -19,7 +19,7 @@ from tests import oracle
 from tests.strategies import patterns, patterns_with_streams
 
 Case = tuple[Pattern, list[dict[str, Any]], dict[str, Any]]
-supported = patterns_with_streams(patterns(events_window=False))
+cases = patterns_with_streams(patterns())
 
 
 def schema(pattern: Pattern) -> pa.Schema:
@@ -54,19 +54,19 @@ def expected(case: Case) -> list[str]:
     return canonical(oracle.rows(pattern, events, **options))
 
 
-@given(supported, st.sampled_from([*PLANNERS, "auto"]), st.sampled_from([1, 2, 7, None]))
-def test_every_plan_and_batch_size(case: Case, planner: str, batch_size: int | None) -> None:
+@given(cases, st.sampled_from([*PLANNERS, "auto"]), st.sampled_from([1, 2, 7, None]), st.sampled_from(NEGATIONS))
+def test_every_plan_and_batch_size(case: Case, planner: str, batch_size: int | None, negation: str) -> None:
     pattern, events, options = case
     table = pa.Table.from_pylist(events, schema(pattern))
-    found = match(pattern, table, planner=planner, batch_size=batch_size, **options)
+    found = match(pattern, table, planner=planner, batch_size=batch_size, negation=negation, **options)
     assert canonical(found.to_pylist()) == expected(case)
 
 
-@given(supported, st.data())
-def test_any_order_of_arrival_and_restarts(case: Case, data: st.DataObject) -> None:
+@given(cases, st.sampled_from([*PLANNERS, "auto"]), st.sampled_from(NEGATIONS), st.data())
+def test_any_order_of_arrival_and_restarts(case: Case, planner: str, negation: str, data: st.DataObject) -> None:
     pattern, events, options = case
     table = pa.Table.from_pylist(events, schema(pattern))
-    engine = Engine([pattern], EventColumns(tie_breaker=options["tie_breaker"]))
+    engine = Engine([pattern], EventColumns(tie_breaker=options["tie_breaker"]), planner, negation=negation)
     session = engine.open()
     order: list[int] = data.draw(st.permutations(range(len(events))))
     size: int = data.draw(st.integers(1, 4))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.engine.clock import Watermark
 from cepheid.engine.kernels.consume import choose
 from cepheid.engine.kernels.join import TIE, TIME
+from cepheid.engine.matches import Matches
 from cepheid.engine.program import first_column, last_column
-from cepheid.engine.run import BranchRun, Matches
+from cepheid.engine.run import BranchRun
 from cepheid.engine.snapshot import Arrays
 from cepheid.engine.vector import Mask
 
@@ -31,13 +34,11 @@ class Consumption:
         self._slack = slack
         self._used = np.empty((0, 2), dtype=np.int64)  # window start (0 without SLIDE) and row
 
-    def decide(self, found: list[Matches], watermark: int | None, closing: bool) -> list[Matches]:
+    def decide(self, found: list[Matches], watermark: Watermark | None) -> list[Matches]:
         """Keep the new matches back; those that are decided now, and win."""
         for run, matches in zip(self._runs, found, strict=True):
             run.hold(matches)
-        if not closing and watermark is None:
-            return [run.release(None) for run in self._runs]
-        ready = [run.release(np.iinfo(np.int64).max if closing else watermark - self._slack) for run in self._runs]  # type: ignore[operator]
+        ready = [run.release(None if watermark is None else watermark.back(self._slack)) for run in self._runs]
         if not any(map(len, ready)):
             return ready
         order = self._ranked(ready)
@@ -57,6 +58,11 @@ class Consumption:
     def forget(self, oldest: int) -> None:
         """Rows before a number are gone from the store; no match has them any more."""
         self._used = self._used[self._used[:, 1] >= oldest]
+
+    def renumber(self, change: Callable[[Rows], Rows]) -> None:
+        """Rows have new numbers; a used event that nothing else refers to matters no more."""
+        rows = change(self._used[:, 1])
+        self._used = np.stack([self._used[:, 0], rows], axis=1)[rows >= 0]
 
     def dump(self) -> Arrays:
         return {"used": self._used}

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.session import Session
 from cepheid.engine.snapshot import SnapshotError, plan_from_json, unpack
-from cepheid.engine.unsupported import refuse_unsupported
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.pattern.normalise import normalise
 from cepheid.plan.planner import PLANNERS, make_plan
 from cepheid.plan.tree import Plan
 from cepheid.stats.estimates import Estimates, nothing_known
+
+NEGATIONS = ("auto", "first_chance", "post")
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,11 @@ class Engine:
     order: Sequence[str] | None = None
     estimates: Mapping[Branch, Estimates] = field(default_factory=dict)
     max_partial_matches: int = 100_000_000
+    negation: str = "auto"
 
     def __post_init__(self) -> None:
+        if self.negation not in NEGATIONS:
+            raise ValueError(f"negation is one of {', '.join(NEGATIONS)}; got {self.negation!r}")
         if self.planner != "auto" and self.planner not in PLANNERS:
             raise ValueError(f"planner is 'auto' or one of {', '.join(PLANNERS)}; got {self.planner!r}")
 
@@ -72,13 +76,12 @@ class Engine:
         return session
 
     def _normals(self) -> tuple[NormalForm, ...]:
-        normals = tuple(normalise(pattern) for pattern in with_names(self.patterns))
-        for normal in normals:
-            refuse_unsupported(normal)
-        return normals
+        return tuple(normalise(pattern) for pattern in with_names(self.patterns))
 
     def _session(self, normals: tuple[NormalForm, ...], plans: dict[Branch, Plan | None]) -> Session:
-        return Session(tuple(self.patterns), normals, plans, self.columns, self.max_partial_matches)
+        return Session(
+            tuple(self.patterns), normals, plans, self.columns, limit=self.max_partial_matches, negation=self.negation
+        )
 
     def _plans(self, normals: tuple[NormalForm, ...]) -> Iterator[tuple[Branch, Plan | None]]:
         for normal in normals:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from cepheid.engine.evaluate import Reference, evaluate, holds
 from cepheid.engine.fields import PartitionCodes, StringCodes, as_integers
 from cepheid.engine.program import FieldTable, LeafProgram
+from cepheid.engine.tally import Tally
 from cepheid.engine.vector import Mask, Unit, Vector, from_arrow
 from cepheid.language import syntax as s
 
@@ -60,8 +61,12 @@ class Codes:
 class Batch:
     """Some events, with what has been computed about them."""
 
-    def __init__(self, events: pa.Table, columns: EventColumns, unit: Unit, types: EventTypes) -> None:
+    def __init__(
+        self, events: pa.Table, columns: EventColumns, unit: Unit, types: EventTypes, ticks: Rows | None = None
+    ) -> None:
+        """``ticks``: the places of the events in their stream, where these are the clock and not time."""
         self.events = events
+        self._ticks = ticks
         self._columns = columns
         self._unit = unit
         self._vectors: dict[str, Vector] = {}
@@ -95,17 +100,23 @@ class Batch:
         data: Rows = found.data
         return data
 
-    def taken_by(self, leaf: LeafProgram) -> Mask:
+    def taken_by(self, leaf: LeafProgram, tally: Tally) -> Mask:
         """Which events a variable takes."""
         mask = self._of_type(leaf.type)
+        counts = [int(np.count_nonzero(mask))]
         for condition in leaf.filters:
-            if not mask.any():
+            if not counts[-1]:
                 break
             mask = mask & holds(condition, self.lookup, self._unit, len(self))
+            counts.append(int(np.count_nonzero(mask)))
         for value in leaf.needed:
             valid = evaluate(value, self.lookup, self._unit, len(self)).valid
             if valid is not None:
                 mask = mask & valid
+        if leaf.needed:
+            counts.append(int(np.count_nonzero(mask)))
+        for step, count in zip(tally.steps, counts, strict=False):  # after a step that nothing passes come no more
+            tally.steps[step] += count
         return mask
 
     def _of_type(self, type_: str | None) -> Mask:
@@ -119,8 +130,11 @@ class Batch:
     def columns(self, table: FieldTable, codes: Codes, kept: Rows) -> Iterable[Rows]:
         """The columns of the row store, for the rows that are kept."""
         found: dict[int, Rows] = {}
-        found[0] = self.times(self._columns.time, "time")[kept]
         tie = self._columns.tie_breaker
+        if self._ticks is None:
+            found[0] = self.times(self._columns.time, "time")[kept]
+        else:
+            found[0], tie = self._ticks[kept], None
         found[1] = np.zeros(len(kept), dtype=np.int64) if tie is None else self.times(tie, "tie-breaker")[kept]
         for expression, column in table.fields.items():
             vector = evaluate(expression, self.lookup, self._unit, len(self))

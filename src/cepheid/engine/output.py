@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from cepheid.engine.conditions import Scope, plain_variables
 from cepheid.engine.kernels.join import TIE, TIME
-from cepheid.engine.run import Matches, Rows
+from cepheid.engine.matches import Matches, Rows
 from cepheid.engine.vector import Unit, Vector
 from cepheid.language import syntax as s
 from cepheid.language.functions import DataType
@@ -24,11 +24,15 @@ from cepheid.pattern.schema import Columns
 class Output:
     """Builds the rows of one pattern's matches; its schema is known before there are any."""
 
-    def __init__(self, normal: NormalForm, events: pa.Schema, time: str, columns: Columns, unit: Unit) -> None:
+    def __init__(
+        self, normal: NormalForm, events: pa.Schema, time: str, columns: Columns, unit: Unit, times_in: int | None
+    ) -> None:
+        """``times_in``: where the clock counts events, the column of the row store that has their times."""
         self._normal = normal
         self._events = events
         self._time = events.field(time).type
         self._columns = columns
+        self._times_in = times_in
         self._unit = unit
         self._kleene = {v.name for branch in normal.branches for v in branch.variables if v.is_kleene}
         self.schema = pa.schema(self._fields())
@@ -90,8 +94,7 @@ class Output:
         name = pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int8)), [self._normal.name])
         columns: list[pa.Array] = [
             name.cast(pa.string()),
-            self._times(matches.tuples.lo),
-            self._times(matches.tuples.hi),
+            *(self._times(ticks) for ticks in self._span(matches, scope)),
         ]
         if matches.window_start is not None:
             columns.append(self._times(matches.window_start))
@@ -101,6 +104,14 @@ class Output:
         else:
             columns += [self._column(item, bound, count, scope) for item in self._normal.output]
         return pa.Table.from_arrays(columns, schema=self.schema)
+
+    def _span(self, matches: Matches, scope: Scope) -> tuple[Rows, Rows]:
+        """The times of the first and the last event of each match."""
+        if self._times_in is None:
+            return matches.tuples.lo, matches.tuples.hi
+        rows = [place for place, name in enumerate(matches.variables) if f"first {name}" not in matches.variables]
+        times = scope.store.values[self._times_in][matches.tuples.rows[:, rows] - scope.store.base]
+        return times.min(axis=1), times.max(axis=1)
 
     def _times(self, ticks: Rows) -> pa.Array:
         if not pa.types.is_timestamp(self._time):

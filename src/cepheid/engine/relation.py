@@ -97,18 +97,18 @@ class Relation:
                 joined = joined.take(np.argsort(joined.lo, kind="stable"))
             self.tuples = joined
 
-    def evict(self, time: int) -> None:
-        """Forget the tuples whose first event is older than a time."""
+    def evict(self, time: int | Rows) -> None:
+        """Forget the tuples whose first event is older than a time, the same for all or one for each."""
         if not len(self.tuples):
             return
-        if not self.keyed:
+        if isinstance(time, int) and not self.keyed:
             if self.tuples.lo[0] >= time:
                 return
             start = int(np.searchsorted(self.tuples.lo, time))
             if start:
                 self.tuples = self.tuples.take(np.arange(start, len(self.tuples)))
             return
-        young = self.tuples.lo >= time
+        young: npt.NDArray[np.bool_] = self.tuples.lo >= time
         if young.sum() * 2 < len(young):  # the chains are made anew, so it must be worth it
             self.tuples, self.keys = self.tuples.take(young), self.keys[young]
             self.links = np.empty(len(self.keys), dtype=np.int64)

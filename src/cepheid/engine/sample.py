@@ -13,6 +13,7 @@ from cepheid.engine.fields import over_row
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes
 from cepheid.engine.program import LeafProgram
 from cepheid.engine.session import unit_of
+from cepheid.engine.tally import Tally
 from cepheid.engine.vector import Unit, Vector
 from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern
@@ -50,7 +51,9 @@ def _estimate(branch: Branch, sample: Batch, weight: float, unit: Unit, rng: np.
         filters = tuple(
             over_row(c.expression) for c in branch.conditions if c.variables == {variable.name} and c.kind == "filter"
         )
-        rows[variable.name] = np.flatnonzero(sample.taken_by(LeafProgram(variable.name, variable.type, filters, ())))
+        rows[variable.name] = np.flatnonzero(
+            sample.taken_by(LeafProgram(variable.name, variable.type, filters, ()), Tally("events", "", ()))
+        )
     counts = {name: len(found) * weight * max(window, 1) for name, found in rows.items()}
     selectivity = {
         c: _share(c, rows, sample, unit, rng)

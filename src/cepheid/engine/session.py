@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.conditions import Scope
-from cepheid.engine.consume import Consumption
-from cepheid.engine.fields import PartitionCodes
-from cepheid.engine.ingest import Batch, Codes, EventColumns, EventTypes, InputError
-from cepheid.engine.output import Output
-from cepheid.engine.program import BranchProgram, FieldTable, LeafProgram, lower
-from cepheid.engine.run import BranchRun, Matches
-from cepheid.engine.snapshot import (
-    Arrays,
-    below,
-    pack,
-    plan_to_json,
-    prefixed,
-    table_from_array,
-    table_to_array,
-)
-from cepheid.engine.stepwise import EVERY, StepwiseRun
-from cepheid.engine.store import RowStore
+from cepheid.engine.clock import END, Watermark
+from cepheid.engine.ingest import Batch, EventColumns, EventTypes, InputError
+from cepheid.engine.negation import REJECTED
+from cepheid.engine.snapshot import Arrays, below, pack, plan_to_json, prefixed, table_from_array, table_to_array
+from cepheid.engine.state import State
+from cepheid.engine.tally import CANDIDATES, Tally
 from cepheid.engine.vector import MICROSECONDS, NANOSECONDS, Unit
 from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern
 from cepheid.language.values import Interval, Timestamp
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch, NormalForm
-from cepheid.pattern.schema import columns_of
 from cepheid.plan.tree import Plan
+
+PARTIAL = ("join", "sets", "steps", "waiting")
+"""The parts of a plan that keep partial matches."""
 
 
 class Session:
@@ -46,14 +34,23 @@ class Session:
         normals: tuple[NormalForm, ...],
         plans: dict[Branch, Plan | None],
         columns: EventColumns,
+        *,
         limit: int,
+        negation: str,
     ) -> None:
         self._patterns = patterns
         self._normals = normals
         self._plans = plans
         self._columns = columns
         self._limit = limit
-        self._state: _State | None = None
+        self._negation = negation
+        self._unit = MICROSECONDS
+        branches = [branch for normal in normals for branch in normal.branches]
+        self._types = EventTypes(
+            [*(v.type for b in branches for v in b.variables), *(n.type for b in branches for n in b.negations)]
+        )
+        self._schema: pa.Schema | None = None
+        self._states: list[State] = []
         self._watermark: int | None = None
         self._closed = False
         self._late: list[pa.Table] = []
@@ -68,20 +65,19 @@ class Session:
         if self._closed:
             raise ValueError("this session is closed; open another one")
         table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
-        state = self._prepared(table.schema)
-        batch = state.batch(table)
-        batch = self._without_late(batch, state)
+        self._prepare(table.schema)
+        batch = self._without_late(self._batch(table))
         self.counts["events"] += len(batch)
         if watermark is not None:
-            self._advance(state.ticks(watermark))
-        return state.push(batch, self._watermark, closing=False)
+            self._advance(self._ticks(watermark))
+        return self._push(batch, None if self._watermark is None else Watermark(self._watermark))
 
     def close(self) -> pa.Table:
         """No more events: the matches that were still waiting. Without any event there is no schema, and so nothing."""
         self._closed = True
-        if self._state is None:
+        if self._schema is None:
             return pa.table({})
-        return self._state.push(self._state.batch(self._state.schema.empty_table()), None, closing=True)
+        return self._push(self._batch(self._schema.empty_table()), Watermark(END))
 
     def late_events(self) -> pa.Table | None:
         """The events that came behind the watermark since they were last asked for."""
@@ -89,16 +85,41 @@ class Session:
         return pa.concat_tables(late) if late else None
 
     def report(self) -> dict[str, Any]:
-        """What was done: the papers' metrics, over all patterns."""
-        counts = Counter(self.counts)
-        if self._state is not None:
-            for run in self._state.runs.values():
-                counts.update(run.counts)
-        return dict(counts)
+        """What was done. The papers' metrics over all patterns, and under ``patterns`` each part of each plan.
+
+        A part's ``steps`` are its funnel: how many candidates there were, how many were in order and in the window,
+        how many satisfied each condition after the other. ``kept`` partial matches wait for more events now, ``peak``
+        is the most there were after a push.
+        """
+        patterns = [
+            {"pattern": normal.name, "branches": [[tally.report() for tally in branch] for branch in found]}
+            for normal, found in self.tallies()
+        ]
+        tallies = [tally for _, found in self.tallies() for branch in found for tally in branch]
+        partial = [tally for tally in tallies if tally.kind in PARTIAL]
+        return {
+            "events": self.counts["events"],
+            "late events": self.counts["late events"],
+            "matches": self.counts["matches"],
+            "candidates": sum(tally.steps.get(CANDIDATES, 0) for tally in tallies),
+            "condition evaluations": sum(tally.evaluations for tally in tallies),
+            "rejected by negation": sum(tally.steps.get(REJECTED, 0) for tally in tallies),
+            "partial matches": sum(tally.kept for tally in partial),
+            "peak partial matches": self.counts["peak partial matches"],
+            "buffered events": sum(state.buffered.kept for state in self._states),
+            "peak buffered events": sum(state.buffered.peak for state in self._states),
+            "patterns": patterns,
+        }
+
+    def tallies(self) -> list[tuple[NormalForm, list[list[Tally]]]]:
+        """For each pattern and branch what the parts of its plan have counted; nothing before the first event."""
+        return [
+            (normal, [branch for state in self._states for branch in state.tallies(normal.name)])
+            for normal in self._normals
+        ]
 
     def snapshot(self) -> bytes:
         """The state as bytes; :meth:`Engine.restore` goes on exactly there."""
-        state = self._state
         meta = {
             "patterns": [str(pattern) for pattern in self._patterns],
             "plans": [plan_to_json(self._plans[b]) for n in self._normals for b in n.branches],
@@ -106,9 +127,13 @@ class Session:
             "watermark": self._watermark,
             "closed": self._closed,
             "counts": dict(self.counts),
-            "state": None if state is None else state.meta(),
+            "states": [state.meta() for state in self._states],
         }
-        arrays = {} if state is None else state.dump()
+        arrays: Arrays = {}
+        if self._schema is not None:
+            arrays["schema"] = table_to_array(self._schema.empty_table())
+        for place, state in enumerate(self._states):
+            arrays |= prefixed(f"state {place}", state.dump())
         for place, late in enumerate(self._late):
             arrays[f"late {place}"] = table_to_array(late)
         return pack(arrays, meta)
@@ -118,23 +143,54 @@ class Session:
         self._watermark, self._closed = meta["watermark"], meta["closed"]
         self.counts = Counter(meta["counts"])
         self._late = [table_from_array(array) for name, array in arrays.items() if name.startswith("late ")]
-        if meta["state"] is not None:
-            schema = table_from_array(arrays["store.events"]).schema
-            self._prepared(schema).load(arrays, meta["state"])
+        if "schema" in arrays:
+            self._prepare(table_from_array(arrays["schema"]).schema)
+            for place, (state, found) in enumerate(zip(self._states, meta["states"], strict=True)):
+                state.load(below(f"state {place}", arrays), found)
 
-    def _prepared(self, schema: pa.Schema) -> _State:
-        if self._state is None:
+    def _prepare(self, schema: pa.Schema) -> None:
+        """What depends on the schema of the events, which comes with the first of them."""
+        if self._schema is None:
             names = {"time": self._columns.time, "type": self._columns.type, "tie_breaker": self._columns.tie_breaker}
             check(self._patterns, schema, **names)  # type: ignore[arg-type]
-            self._state = _State(self._normals, self._plans, self._columns, schema, self._limit)
-        elif not schema.equals(self._state.schema):
+            self._unit = unit_of(self._normals, schema)
+            self._states = [
+                State(
+                    group, self._plans, self._columns, schema, self._unit, self._types,
+                    limit=self._limit, negation=self._negation,
+                )
+                for group in _by_clock(self._normals)
+            ]  # fmt: skip
+            schemas = {name: found for state in self._states for name, found in state.schemas.items()}
+            _refuse_clashes(self._normals, [schemas[n.name] for n in self._normals])
+            self._schema = schema
+        elif schema is not self._schema and not schema.equals(self._schema):
             raise InputError(
-                f"the columns of this batch differ from those of the first: expected\n{self._state.schema}"
-                f"\ngot\n{schema}"
+                f"the columns of this batch differ from those of the first: expected\n{self._schema}\ngot\n{schema}"
             )
-        return self._state
 
-    def _without_late(self, batch: Batch, state: _State) -> Batch:
+    def _batch(self, events: pa.Table) -> Batch:
+        return Batch(events, self._columns, self._unit, self._types)
+
+    def _ticks(self, time: Any) -> int:
+        """A time as the caller writes it, on the engine's clock."""
+        if isinstance(time, int):
+            return time
+        scalar = time if isinstance(time, pa.Scalar) else pa.scalar(time)
+        if pa.types.is_integer(scalar.type):
+            return int(scalar.as_py())
+        zone = scalar.type.tz if pa.types.is_timestamp(scalar.type) else None
+        return int(scalar.cast(pa.timestamp(self._unit.name, zone)).value)
+
+    def _push(self, batch: Batch, watermark: Watermark | None) -> pa.Table:
+        found = {name: table for state in self._states for name, table in state.push(batch, watermark).items()}
+        tables = [found[normal.name] for normal in self._normals]
+        self.counts["matches"] += sum(table.num_rows for table in tables)
+        partial = sum(t.kept for _, f in self.tallies() for b in f for t in b if t.kind in PARTIAL)
+        self.counts["peak partial matches"] = max(self.counts["peak partial matches"], partial)
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
+
+    def _without_late(self, batch: Batch) -> Batch:
         if self._watermark is None or not len(batch):
             return batch
         late = batch.times(self._columns.time, "time") < self._watermark
@@ -142,7 +198,7 @@ class Session:
             return batch
         self.counts["late events"] += int(late.sum())
         self._late.append(batch.events.filter(pa.array(late)))
-        return state.batch(batch.events.filter(pa.array(~late)))
+        return self._batch(batch.events.filter(pa.array(~late)))
 
     def _advance(self, watermark: int) -> None:
         if self._watermark is not None and watermark < self._watermark:
@@ -150,120 +206,14 @@ class Session:
         self._watermark = watermark
 
 
-class _State:
-    """What a session keeps once it knows the schema of its events."""
-
-    def __init__(
-        self,
-        normals: tuple[NormalForm, ...],
-        plans: dict[Branch, Plan | None],
-        columns: EventColumns,
-        schema: pa.Schema,
-        limit: int,
-    ) -> None:
-        self.schema = schema
-        self.unit = unit_of(normals, schema)
-        known = columns_of(schema, time=columns.time, type=columns.type, tie_breaker=columns.tie_breaker)
-        self._table = FieldTable(known)
-        live = [(normal, branch) for normal in normals for branch in normal.branches if branch.never is None]
-        programs = [(normal, self._lowered(normal, b, plans[b])) for normal, b in live]
-        self._store = RowStore(len(self._table), schema)
-        self._codes = Codes()
-        ties = columns.tie_breaker is not None
-        self.runs = {
-            (normal.name, place): _run_of(program)(program, self._store, self.unit, ties=ties, limit=limit)
-            for place, (normal, program) in enumerate(programs)
-        }
-        self._consumptions = {n.name: self._consumption(n) for n in normals if n.selection.consume}
-        # A match that is kept back ends up to a window before the watermark, and starts up to a window before that.
-        horizons = [run.horizon for run in self.runs.values()]
-        self._horizon = max(horizons, default=0) * (2 if self._consumptions else 1)
-        self._outputs = {n.name: Output(n, schema, columns.time, known, self.unit) for n in normals}
-        _refuse_clashes(normals, [self._outputs[n.name].schema for n in normals])
-        leaves = [leaf for run in self.runs.values() for leaf in _leaves(run)]
-        self._leaves = list(dict.fromkeys(leaves))
-        self._types = EventTypes(leaf.type for leaf in leaves if leaf.type is not None)
-        self._columns = columns
-        # Per run, which of the leaves each of its variables reads: looked up once, not in every push.
-        self._reads = {
-            key: [(leaf.variable, self._leaves.index(leaf)) for leaf in _leaves(run)] for key, run in self.runs.items()
-        }
-
-    def _lowered(self, normal: NormalForm, branch: Branch, plan: Plan | None) -> BranchProgram:
-        program = lower(branch, plan, self._table, self._length(branch.window))
-        if normal.selection.strategy is s.Strategy.STRICT:
-            return replace(program, leaves={**program.leaves, EVERY: LeafProgram(EVERY, None, (), ())})
-        return program
-
-    def _consumption(self, normal: NormalForm) -> Consumption:
-        runs = [run for (name, _), run in self.runs.items() if name == normal.name]
-        late = any(run.program.branch.stepwise or run.program.negations for run in runs)
-        slack = max((run.horizon for run in runs), default=0) if late else 0
-        return Consumption(normal.variables, runs, slack)
-
-    def batch(self, events: pa.Table) -> Batch:
-        return Batch(events, self._columns, self.unit, self._types)
-
-    def meta(self) -> dict[str, Any]:
-        partitions = [[list(names), codes.dump()] for names, codes in self._codes.partitions.items()]
-        counts = [dict(run.counts) for run in self.runs.values()]
-        return {"strings": self._codes.strings.dump(), "partitions": partitions, "counts": counts}
-
-    def dump(self) -> Arrays:
-        found = prefixed("store", self._store.dump())
-        for place, run in enumerate(self.runs.values()):
-            found |= prefixed(f"run {place}", run.dump())
-        for name, consumption in self._consumptions.items():
-            found |= prefixed(f"consumption {name}", consumption.dump())
-        return found
-
-    def load(self, arrays: Arrays, meta: dict[str, Any]) -> None:
-        self._store.load(below("store", arrays))
-        self._codes.strings.load(meta["strings"])
-        for names, keys in meta["partitions"]:
-            self._codes.partitions.setdefault(tuple(names), PartitionCodes()).load(keys)
-        for place, (run, counts) in enumerate(zip(self.runs.values(), meta["counts"], strict=True)):
-            run.load(below(f"run {place}", arrays))
-            run.counts = Counter(counts)
-        for name, consumption in self._consumptions.items():
-            consumption.load(below(f"consumption {name}", arrays))
-
-    def _length(self, window: s.Window) -> int:
-        return self.unit.ticks(window.size) if window.kind is s.WindowKind.TIME else window.size
-
-    def ticks(self, time: Any) -> int:
-        """A time as the caller writes it, on the engine's clock."""
-        scalar = time if isinstance(time, pa.Scalar) else pa.scalar(time)
-        if pa.types.is_integer(scalar.type):
-            return int(scalar.as_py())
-        zone = scalar.type.tz if pa.types.is_timestamp(scalar.type) else None
-        return int(scalar.cast(pa.timestamp(self.unit.name, zone)).value)
-
-    def push(self, batch: Batch, watermark: int | None, closing: bool) -> pa.Table:
-        taken = [np.empty(0, dtype=np.int64)] * len(self._leaves)
-        if len(batch):
-            batch.times(self._columns.time, "time")
-            masks = [batch.taken_by(leaf) for leaf in self._leaves]
-            kept = np.flatnonzero(np.logical_or.reduce(masks)) if masks else np.empty(0, dtype=np.int64)
-            events = batch.events if len(kept) == len(batch) else batch.events.take(pa.array(kept))
-            numbers = self._store.append(list(batch.columns(self._table, self._codes, kept)), events)
-            taken = [numbers[mask[kept]] for mask in masks]
-        found: dict[str, list[Matches]] = {name: [] for name in self._outputs}
-        scopes: dict[str, list[Scope]] = {name: [] for name in self._outputs}
-        for key, run in self.runs.items():
-            new = {variable: taken[place] for variable, place in self._reads[key]}
-            found[key[0]].append(run.push(new, watermark, closing))
-            scopes[key[0]].append(run.scope)
-        for name, consumption in self._consumptions.items():
-            found[name] = consumption.decide(found[name], watermark, closing)
-        tables = [output.table(list(zip(found[n], scopes[n], strict=True))) for n, output in self._outputs.items()]
-        for run in self.runs.values():
-            run.forget(watermark)
-        if watermark is not None and self.runs:
-            self._store.evict(watermark - self._horizon)
-            for consumption in self._consumptions.values():
-                consumption.forget(self._store.base)
-        return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
+def _by_clock(normals: tuple[NormalForm, ...]) -> list[tuple[NormalForm, ...]]:
+    """The patterns whose windows are of time; and, by partition, those that count events."""
+    groups: dict[tuple[str, ...] | None, list[NormalForm]] = {}
+    for normal in normals:
+        branch = normal.branches[0]
+        clock = branch.partition if branch.window.kind is s.WindowKind.EVENTS else None
+        groups.setdefault(clock, []).append(normal)
+    return [tuple(group) for group in groups.values()]
 
 
 def _refuse_clashes(normals: tuple[NormalForm, ...], schemas: list[pa.Schema]) -> None:
@@ -277,14 +227,6 @@ def _refuse_clashes(normals: tuple[NormalForm, ...], schemas: list[pa.Schema]) -
                     f"the column {field.name!r} is {type_} in {owner} and {field.type} in {normal.name}. "
                     "Give one of them another name, or match the patterns apart."
                 )
-
-
-def _run_of(program: BranchProgram) -> type[BranchRun]:
-    return StepwiseRun if program.branch.stepwise else BranchRun
-
-
-def _leaves(run: BranchRun) -> list[LeafProgram]:
-    return [*run.program.leaves.values(), *(n.leaf for n in run.program.negations)]
 
 
 def unit_of(normals: tuple[NormalForm, ...], schema: pa.Schema) -> Unit:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.language.problems import CepheidError
-from cepheid.plan.tree import Join, Leaf, Plan
+from cepheid.plan.tree import Join, Leaf, Plan, Search
 
 MAGIC = b"cepheid snapshot\n"
 VERSION = 1
@@ -74,6 +74,8 @@ def plan_to_json(plan: Plan | None) -> Any:
             return variable
         case Join(left, right):
             return [plan_to_json(left), plan_to_json(right)]
+        case Search(names):
+            return {"search": list(names)}
 
 
 def plan_from_json(found: Any) -> Plan | None:
@@ -86,6 +88,8 @@ def plan_from_json(found: Any) -> Plan | None:
             one, other = plan_from_json(left), plan_from_json(right)
             if one is not None and other is not None:
                 return Join(one, other)
+        case {"search": [*names]}:
+            return Search(tuple(map(str, names)))
     raise SnapshotError(f"this snapshot is damaged: {found!r} is no plan")
 
 

@@ -7,19 +7,23 @@ looks at the next time of a set, for all of them at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.engine.clock import Watermark
+from cepheid.engine.joiner import Rows
 from cepheid.engine.kernels.join import TIE, TIME
+from cepheid.engine.matches import Matches
 from cepheid.engine.program import BranchProgram, first_column, kleene_columns
 from cepheid.engine.relation import Tuples
-from cepheid.engine.run import BranchRun, Matches, Rows
+from cepheid.engine.run import BranchRun
 from cepheid.engine.snapshot import Arrays
 from cepheid.engine.store import RowStore
+from cepheid.engine.tally import Tally
 from cepheid.engine.vector import Mask, Unit
 from cepheid.language import syntax as s
 from cepheid.pattern.normal import judged_with
@@ -85,27 +89,31 @@ class StepwiseRun(BranchRun):
         self._limits = np.empty(0, dtype=np.int64)
         self._windows = np.empty(0, dtype=np.int64)
         names = [v.name for v in program.branch.variables]
+        self._steps = Tally("steps", " → ".join(names), [f"runs that bound {name}" for name in names])
         self._levels: list[list[s.Expression]] = [[] for _ in range(len(names) + 1)]
         for condition in program.branch.conditions:
             mentioned, closed = judged_with(condition.expression)
             level = max((names.index(v) for v in mentioned), default=0)
             self._levels[max([level, *(names.index(v) + 1 for v in closed)])].append(condition.expression)
 
+    @property
+    def tallies(self) -> list[Tally]:
+        return [self._steps, *self.negations.tallies.values(), self.waiting_tally]
+
     # --- one push
 
-    def push(self, new: dict[str, Rows], watermark: int | None, closing: bool) -> Matches:
-        for program in self.program.negations:
-            self._insert(self._negated[program.negation.name], self._tuples(new[program.negation.name]), program.probe)
+    def push(self, new: dict[str, Rows], watermark: Watermark | None) -> Matches:
+        self.negations.insert(new)
         for name in self._taken:
             if len(new[name]):
                 self._taken[name] = np.concatenate([self._taken[name], new[name]])
         self._add_starts(new[self.program.branch.variables[0].name])
-        ready = np.full(len(self._starts), closing)
-        if not closing and watermark is not None:
-            ready = self._limits < watermark
+        ready = np.zeros(len(self._starts), dtype=np.bool_)
+        if watermark is not None:
+            ready = self._limits < watermark.of(self._starts, self._store)
         found = self._follow(self._starts[ready], self._limits[ready], self._windows[ready])
         self._starts, self._limits, self._windows = (a[~ready] for a in (self._starts, self._limits, self._windows))
-        return self._surviving(found)
+        return self.negations.surviving(found)
 
     def _add_starts(self, rows: Rows) -> None:
         """A run for each event of the first variable; with SLIDE, for each window that holds it."""
@@ -124,11 +132,21 @@ class StepwiseRun(BranchRun):
         self._limits = np.concatenate([self._limits, limits])
         self._windows = np.concatenate([self._windows, windows])
 
-    def forget(self, watermark: int | None) -> None:
+    def forget(self, watermark: Watermark | None) -> None:
         super().forget(watermark)
         if watermark is not None:
+            oldest = watermark.back(self._window)
+            self._steps.keep(len(self._starts))
             for name, rows in self._taken.items():
-                self._taken[name] = rows[self._store.times(rows) >= watermark - self._window]
+                self._taken[name] = rows[self._store.times(rows) >= oldest.of(rows, self._store)]
+
+    def rows(self) -> list[Rows]:
+        return [*super().rows(), *self._taken.values(), self._starts]
+
+    def renumber(self, change: Callable[[Rows], Rows]) -> None:
+        super().renumber(change)
+        self._taken = {name: change(rows) for name, rows in self._taken.items()}
+        self._starts = change(self._starts)
 
     @property
     def horizon(self) -> int:
@@ -210,6 +228,7 @@ class StepwiseRun(BranchRun):
         which, positions = self._fitting(runs, which, positions, level, line)
         if at is None:
             which, positions = _first(which, positions, line, len(runs))
+        self._steps.steps[f"runs that bound {variable.name}"] += len(which)
         return self._bind(self._extended(runs, which, positions, variable.name, line), level + 1, line)
 
     def _extended(self, runs: _Runs, which: Rows, positions: Rows, name: str, line: _Line) -> _Runs:
@@ -248,7 +267,7 @@ class StepwiseRun(BranchRun):
         name = self.program.branch.variables[level].name
         for condition in self._levels[level]:
             if len(which):
-                self.counts["evaluations"] += len(which)
+                self._steps.evaluations += len(which)
                 columns = {n: column[which] for n, column in runs.columns.items()}
                 good = self.scope.holds(condition, {**columns, name: line.rows[positions]}, len(which))
                 which, positions = which[good], positions[good]
@@ -286,6 +305,7 @@ class StepwiseRun(BranchRun):
         if not finished:
             return self._empty(level)
         done = _joined(finished)
+        self._steps.steps[f"runs that bound {variable.name}"] += len(done)
         if not last:
             return self._bind(done, level + 1, line)
         done = done.take(self.sets.sizes(done.columns[variable.name]) >= (variable.minimum or 1))
@@ -323,7 +343,7 @@ class StepwiseRun(BranchRun):
         numbers, first = self._added(columns.get(name), rows)
         bound = {**columns, **dict(zip(kleene_columns(name), (numbers, first, rows), strict=True))}
         for condition in self._levels[level]:
-            self.counts["evaluations"] += len(which)
+            self._steps.evaluations += len(which)
             good &= self.scope.holds(condition, bound, len(which))
         return good
 

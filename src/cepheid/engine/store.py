@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ from cepheid.engine.snapshot import Arrays, table_from_array, table_to_array
 
 Rows = npt.NDArray[np.int64]
 MAX_PIECES = 32
+FEW = 4096
+"""So many rows are not worth looking through."""
 
 
 class RowStore:
@@ -30,6 +32,7 @@ class RowStore:
         self.floats = self.values.view(np.float64)
         self._schema = schema
         self._pieces: list[pa.Table] = []
+        self._next_look = FEW
 
     def append(self, columns: Sequence[Rows], events: pa.Table) -> Rows:
         """Add rows; their numbers."""
@@ -86,6 +89,30 @@ class RowStore:
         if len(self._pieces) > 1 or self._pieces[0].column(0).num_chunks > 1:
             self._pieces = [pa.concat_tables(self._pieces).combine_chunks()]
         return self._pieces[0]
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are many more rows than when they were last looked through."""
+        return self.size >= self._next_look
+
+    def keep(self, rows: Rows) -> Callable[[Rows], Rows] | None:
+        """Drop all but some rows, given in order, if that is worth it: from old numbers to new ones, -1 for none."""
+        self._next_look = max(FEW, 2 * self.size)
+        if 2 * len(rows) > self.size:
+            return None
+        places = rows - self.base
+        first = self.base + self.size - len(rows)
+
+        def change(old: Rows) -> Rows:
+            where = np.searchsorted(rows, old)
+            known = rows[np.minimum(where, len(rows) - 1)] == old if len(rows) else np.zeros_like(old, dtype=np.bool_)
+            return np.where(known, first + where, -1)
+
+        self.values[:, : len(rows)] = self.values[:, places]
+        self._pieces = [self._whole().take(pa.array(places))]
+        self.base, self.size = first, len(rows)
+        self._next_look = max(FEW, 2 * self.size)
+        return change
 
     def evict(self, time: int) -> None:
         """Forget rows from the front that are older than a time, once they are worth the move."""

@@ -22,6 +22,10 @@ class Node:
 Constant: TypeAlias = bool | int | float | str | Timestamp | Interval | None
 ArithmeticOperator: TypeAlias = OneOf["+", "-", "*", "/", "%"]
 ComparisonOperator: TypeAlias = OneOf["=", "<>", "<", "<=", ">", ">="]
+MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
+    "=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=",
+}  # fmt: skip
+"""The operator that says the same with its sides exchanged."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

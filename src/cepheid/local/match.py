@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.sample import estimate_all
+from cepheid.engine.session import Session
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.local.events import as_table
 from cepheid.pattern.check import check
@@ -33,6 +34,7 @@ def match(
     order: Sequence[str] | None = None,
     statistics: Mapping[Branch, Estimates] | None = None,
     batch_size: int | None = None,
+    negation: str = "auto",
     max_partial_matches: int = 100_000_000,
     progress: Callable[[int], object] | None = None,
 ) -> pa.Table:
@@ -43,9 +45,11 @@ def match(
     ``tie_breaker`` name its columns; ``type=None`` says that every event has every type.
 
     ``planner``: ``"pattern_order"``, ``"rate"``, ``"greedy"``, ``"dp_left"`` (chains), ``"zstream"``, ``"dp_bushy"``
-    (trees), or ``"auto"``; ``order=["c", "a", "b"]`` forces a chain. ``statistics`` replaces the estimates that are
-    otherwise taken from a sample of the events. None of them changes the result. ``progress`` is called with the number
-    of events of each batch that is done.
+    (trees), ``"dynamic"`` (an order found anew for each event) or ``"auto"``; ``order=["c", "a", "b"]`` forces a chain.
+    ``statistics`` replaces the estimates that are otherwise taken from a sample of the events. ``negation`` says when
+    negated events are looked for: ``"first_chance"`` where a partial match can be dropped for them, ``"post"`` when it
+    is complete, or ``"auto"``. None of these changes the result. ``progress`` is called with the number of events of
+    each batch that is done.
 
     >>> import cepheid
     >>> events = [{"ts": 1, "type": "A", "x": 5}, {"ts": 2, "type": "B", "x": 7}, {"ts": 9, "type": "B", "x": 8}]
@@ -53,16 +57,47 @@ def match(
     >>> table.to_pylist()
     [{'pattern': 'pattern_1', 'start': 1, 'end': 2, 'gain': 2}]
     """
-    if batch_size is not None and batch_size < 1:
-        raise ValueError(f"batch_size is 1 or more, got {batch_size}")
+    engine, table = prepare(
+        patterns, events, time=time, type=type, tie_breaker=tie_breaker, planner=planner, order=order,
+        statistics=statistics, negation=negation, max_partial_matches=max_partial_matches,
+    )  # fmt: skip
+    return run(engine.open(), table, time, batch_size, progress)
+
+
+def prepare(
+    patterns: str | Pattern | Iterable[str | Pattern],
+    events: Any,
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    tie_breaker: str | None = None,
+    planner: str = "auto",
+    order: Sequence[str] | None = None,
+    statistics: Mapping[Branch, Estimates] | None = None,
+    negation: str = "auto",
+    max_partial_matches: int = 100_000_000,
+) -> tuple[Engine, pa.Table]:
+    """An engine with plans for these events, and the events in the order of time. Options as for :func:`match`."""
     columns = EventColumns(time, type, tie_breaker)
     table = _in_order(as_table(events), time)
-    named = with_names(_patterns(patterns))
+    named = with_names(read_patterns(patterns))
     check(named, table.schema, time=time, type=type, tie_breaker=tie_breaker)
     estimates = dict(statistics or {})
     if not estimates and planner != "pattern_order" and order is None:
         estimates = estimate_all(named, table, columns)
-    session = Engine(named, columns, planner, order, estimates, max_partial_matches).open()
+    return Engine(named, columns, planner, order, estimates, max_partial_matches, negation), table
+
+
+def run(
+    session: Session,
+    table: pa.Table,
+    time: str,
+    batch_size: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> pa.Table:
+    """Push a table that is sorted by time through a session, and close it."""
+    if batch_size is not None and batch_size < 1:
+        raise ValueError(f"batch_size is 1 or more, got {batch_size}")
     size = batch_size or BATCH
     found = []
     for start in range(0, max(table.num_rows, 1), size):
@@ -74,7 +109,7 @@ def match(
     return pa.concat_tables(found)
 
 
-def _patterns(patterns: str | Pattern | Iterable[str | Pattern]) -> Iterator[Pattern]:
+def read_patterns(patterns: str | Pattern | Iterable[str | Pattern]) -> Iterator[Pattern]:
     """Text may hold several patterns."""
     for pattern in [patterns] if isinstance(patterns, (str, Pattern)) else patterns:
         if isinstance(pattern, Pattern):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cepheid.plan.cardinality import Cardinality
-from cepheid.plan.tree import Leaf, Plan, variables
+from cepheid.plan.tree import Leaf, Plan, Search, variables
 
 
 def order_cost(order: Sequence[str], cardinality: Cardinality) -> float:
@@ -22,4 +22,6 @@ def tree_cost(plan: Plan, cardinality: Cardinality) -> float:
     here = cardinality.of(frozenset(variables(plan)))
     if isinstance(plan, Leaf):
         return here
+    if isinstance(plan, Search):  # the rarest first, as a rule
+        return order_cost(sorted(plan.variables, key=lambda v: cardinality.of(frozenset({v}))), cardinality)
     return tree_cost(plan.left, cardinality) + tree_cost(plan.right, cardinality) + here

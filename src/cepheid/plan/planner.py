@@ -8,7 +8,7 @@ from cepheid.pattern.normal import Branch
 from cepheid.plan import orders, trees
 from cepheid.plan.cardinality import Cardinality
 from cepheid.plan.cost import tree_cost
-from cepheid.plan.tree import Plan, chain
+from cepheid.plan.tree import Plan, chain, search
 from cepheid.stats.estimates import Estimates
 
 PLANNERS: dict[str, Callable[[Branch, Cardinality], Plan]] = {
@@ -18,6 +18,7 @@ PLANNERS: dict[str, Callable[[Branch, Cardinality], Plan]] = {
     "dp_left": lambda branch, cardinality: chain(orders.exact(branch, cardinality)),
     "zstream": trees.zstream,
     "dp_bushy": trees.bushy,
+    "dynamic": lambda branch, cardinality: search(orders.pattern_order(branch, cardinality)),
 }
 
 

@@ -1,7 +1,7 @@
 """An evaluation plan: a binary tree over the variables of a branch, read as a join plan.
 
 A left-deep tree is a lazy chain automaton, the left-deep tree in pattern order the eager automaton, and a bushy tree a
-ZStream plan.
+ZStream plan. A search is the lazy tree automaton: it has no order of its own and finds one anew for each event.
 """
 
 from __future__ import annotations
@@ -33,7 +33,17 @@ class Join:
         return f"({self.left} ⋈ {self.right})"
 
 
-Plan: TypeAlias = Leaf | Join
+@dataclass(frozen=True, slots=True)
+class Search:
+    """From each new event on, the variable with the fewest events in reach comes next. No partial match is kept."""
+
+    variables: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"search({', '.join(self.variables)})"
+
+
+Plan: TypeAlias = Leaf | Join | Search
 
 
 def chain(order: Sequence[str]) -> Plan:
@@ -46,8 +56,15 @@ def chain(order: Sequence[str]) -> Plan:
     return reduce(Join, leaves)
 
 
+def search(names: Sequence[str]) -> Plan:
+    """The search over some variables; for one alone there is nothing to search."""
+    return Search(tuple(names)) if len(names) > 1 else Leaf(names[0])
+
+
 def variables(plan: Plan) -> tuple[str, ...]:
     """From left to right."""
+    if isinstance(plan, Search):
+        return plan.variables
     return tuple(node.variable for node in nodes(plan) if isinstance(node, Leaf))
 
 

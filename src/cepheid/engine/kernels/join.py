@@ -17,8 +17,9 @@ from cepheid.engine.compile import inline, kernel
 OPERATOR, OUTER_SLOT, OUTER_COLUMN, OUTER_FLOAT, INNER_SLOT, INNER_COLUMN, INNER_FLOAT = range(7)
 EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = range(6)
 
-# What the kernel counts.
-CANDIDATES, EVALUATIONS, STOPPED = range(3)
+# What the kernel counts: the pairs it looked at, whether it stopped at the limit, the pairs whose order, window and
+# events are right, and then, condition by condition, those that satisfy it.
+CANDIDATES, STOPPED, REACHED = range(3)
 
 TIME, TIE = 0, 1
 """The first columns of the row store."""
@@ -78,14 +79,14 @@ def join(
     older one.
     ``exists``: whether one inner tuple for each outer one is enough.
     """
-    counts = np.zeros(3, dtype=np.int64)
+    n_conditions = conditions.shape[0]
+    counts = np.zeros(REACHED + 1 + n_conditions, dtype=np.int64)
     candidates = 0
-    evaluations = 0
+    reached = 0
     size = 0
     capacity = max(64, 2 * outer.shape[0])
     found_outer = np.empty(capacity, dtype=np.int64)
     found_inner = np.empty(capacity, dtype=np.int64)
-    n_conditions = conditions.shape[0]
     whole = np.empty(n_conditions, dtype=np.int64)  # the outer values of the conditions
     real = np.empty(n_conditions, dtype=np.float64)
     position = 0
@@ -168,8 +169,8 @@ def join(
                         good = False
             if not good:
                 continue
+            reached += 1
             for c in range(n_conditions):
-                evaluations += 1
                 row = inner[this, conditions[c, INNER_SLOT]] - base
                 operator = conditions[c, OPERATOR]
                 if conditions[c, OUTER_FLOAT] == 0:
@@ -183,6 +184,7 @@ def join(
                     good = _holds(operator, real[c], floats[conditions[c, INNER_COLUMN], row])
                 if not good:
                     break
+                counts[REACHED + 1 + c] += 1
             if not good:
                 continue
             if size == capacity:
@@ -204,7 +206,7 @@ def join(
         if counts[STOPPED]:
             break
     counts[CANDIDATES] = candidates
-    counts[EVALUATIONS] = evaluations
+    counts[REACHED] = reached
     return found_outer[:size], found_inner[:size], counts
 
 

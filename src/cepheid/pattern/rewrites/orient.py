@@ -5,10 +5,6 @@ from __future__ import annotations
 from cepheid.language import syntax as s
 from cepheid.pattern.normal import Branch
 
-_MIRRORED: dict[s.ComparisonOperator, s.ComparisonOperator] = {
-    "=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=",
-}  # fmt: skip
-
 
 def orient_comparisons(branch: Branch) -> Branch:
     """``b.x > a.x`` → ``a.x < b.x`` where a comes first in the pattern; ``5 < a.x`` → ``a.x > 5``."""
@@ -20,7 +16,7 @@ def orient_comparisons(branch: Branch) -> Branch:
     def orient(expression: s.Expression) -> s.Expression:
         node = s.map_children(expression, orient)
         if isinstance(node, s.Comparison) and side(node.right) < side(node.left):
-            return s.Comparison(_MIRRORED[node.operator], node.right, node.left)
+            return s.Comparison(s.MIRRORED[node.operator], node.right, node.left)
         return node
 
     return branch.map_expressions(orient)

@@ -1,0 +1,122 @@
+"""Negated events: which matches they strike, and when it is known that none will come."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.engine.clock import Watermark
+from cepheid.engine.joiner import FOREVER, Joiner, Rows
+from cepheid.engine.matches import Matches, columns_of
+from cepheid.engine.program import NegationProgram, a_row, first_column
+from cepheid.engine.relation import Relation, Tuples
+from cepheid.engine.tally import CANDIDATES, IN_ORDER, Tally
+from cepheid.engine.vector import Mask
+
+REJECTED = "rejected"
+
+
+class Negations:
+    """The negations of a branch, with the negated events that may still matter.
+
+    Post-processing: a match waits until no negated event can come any more, and is reported if none has come. First
+    chance: a partial match that has an event of the negated type where none may be is dropped where it is made.
+    """
+
+    def __init__(self, programs: tuple[NegationProgram, ...], joiner: Joiner, length: int) -> None:
+        self.programs = programs
+        self._joiner = joiner
+        self._store = joiner.scope.store
+        self._length = length
+        self._kept = {p.negation.name: Relation(1, keyed=p.probe.key_slot >= 0) for p in programs}
+        self.tallies = {p.negation.name: self._tally(p) for p in programs}
+
+    @staticmethod
+    def _tally(program: NegationProgram) -> Tally:
+        steps = (CANDIDATES, IN_ORDER, *program.probe.labels, *program.probe.external_labels, REJECTED)
+        return Tally("negation", f"NOT({program.negation.name})", steps)
+
+    @property
+    def relations(self) -> list[Relation]:
+        return list(self._kept.values())
+
+    def insert(self, new: dict[str, Rows]) -> None:
+        for program in self.programs:
+            name = program.negation.name
+            if len(new[name]):
+                self._joiner.insert(self._kept[name], self._joiner.tuples(new[name]), program.probe)
+                self.tallies[name].keep(len(self._kept[name]))
+
+    def forget(self, watermark: Watermark) -> None:
+        for relation in self._kept.values():
+            if len(relation):
+                relation.evict(watermark.back(2 * self._joiner.window).of(relation.tuples.rows[:, 0], self._store))
+
+    def decided(self, matches: Matches, watermark: Watermark | None) -> Mask:
+        """For which matches no negated event can come any more."""
+        if watermark is None:
+            return np.zeros(len(matches), dtype=np.bool_)
+        latest = np.full(len(matches), -FOREVER)
+        for program in self.programs:
+            latest = np.maximum(latest, self._bounds(matches, program)[1])
+        return np.asarray(latest < watermark.of(matches.tuples.rows[:, a_row(matches.variables)], self._store))
+
+    def surviving(self, matches: Matches) -> Matches:
+        """The matches for which there is no negated event."""
+        for program in self.programs:
+            if len(matches):
+                struck = self._struck(matches, program)
+                self.tallies[program.negation.name].steps[REJECTED] += int(struck.sum())
+                matches = matches.take(~struck)
+        return matches
+
+    def at_first_chance(self, tuples: Tuples, programs: tuple[NegationProgram, ...]) -> Tuples:
+        """The partial matches for which no negated event has come yet."""
+        for program in programs:
+            if len(tuples):
+                struck = self._struck(Matches(program.probe.outer, tuples), program)
+                self.tallies[program.negation.name].steps[REJECTED] += int(struck.sum())
+                tuples = tuples.take(~struck)
+        return tuples
+
+    def _bounds(self, matches: Matches, program: NegationProgram) -> tuple[Rows, Rows]:
+        """Between which times a negated event can lie, both included."""
+        if matches.window_start is None:
+            low, high = matches.tuples.hi - self._joiner.window, matches.tuples.lo + self._joiner.window
+        else:
+            low, high = matches.window_start, matches.window_start + self._length - 1
+        for name in program.negation.before:
+            column = matches.variables.index(first_column(name, matches.variables))
+            times = self._store.times(matches.tuples.rows[:, column])
+            high = np.minimum(high, times if self._joiner.scope.ties else times - 1)
+        return low, high
+
+    def _struck(self, matches: Matches, program: NegationProgram) -> Mask:
+        """For which matches there is a negated event."""
+        scope = self._joiner.scope
+        struck = np.zeros(len(matches), dtype=np.bool_)
+        asked = np.ones(len(matches), dtype=np.bool_)
+        for condition in program.outer_conditions:
+            asked &= scope.holds(condition, columns_of(matches.variables, matches.tuples), len(matches))
+        relation = self._kept[program.negation.name]
+        chosen = np.flatnonzero(asked)
+        if not len(chosen) or not len(relation):
+            return struck
+        some = matches.take(chosen)
+        low, high = self._bounds(some, program)
+        sets = [name for name in scope.kleene if name in matches.variables]
+        tally = self.tallies[program.negation.name]
+        exists = not (program.probe.external or sets)
+        o, i = self._joiner.probe(some.tuples, low, high, relation, program.probe, tally, exists=exists)
+        if sets:
+            o, i = self._unused(some, o, relation.tuples.rows[i, 0], i, sets)
+        o, i = self._joiner.passing(some.tuples, o, relation.tuples, i, program.probe, tally)
+        struck[chosen[o]] = True
+        return struck
+
+    def _unused(self, matches: Matches, o: Rows, rows: Rows, i: Rows, sets: list[str]) -> tuple[Rows, Rows]:
+        """Without pairs whose event is in a set of the match."""
+        used = np.zeros(len(o), dtype=np.bool_)
+        for name in sets:
+            which, members = self._joiner.scope.sets.expand(matches.tuples.rows[o, matches.variables.index(name)])
+            used[which[members == rows[which]]] = True
+        return o[~used], i[~used]

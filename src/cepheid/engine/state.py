@@ -1,0 +1,227 @@
+"""What a session keeps once it knows the schema of its events: rows, runs, and what is held back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.engine.clock import Watermark
+from cepheid.engine.conditions import Scope
+from cepheid.engine.consume import Consumption
+from cepheid.engine.fields import PartitionCodes
+from cepheid.engine.ingest import Batch, Codes, EventColumns, EventTypes
+from cepheid.engine.lower import lower
+from cepheid.engine.matches import Matches
+from cepheid.engine.output import Output
+from cepheid.engine.positions import Positions
+from cepheid.engine.program import BranchProgram, FieldTable, LeafProgram
+from cepheid.engine.run import BranchRun
+from cepheid.engine.snapshot import Arrays, below, prefixed
+from cepheid.engine.stepwise import EVERY, StepwiseRun
+from cepheid.engine.store import RowStore
+from cepheid.engine.tally import Tally
+from cepheid.engine.vector import Unit
+from cepheid.language import syntax as s
+from cepheid.pattern.normal import Branch, NormalForm
+from cepheid.pattern.schema import columns_of
+from cepheid.plan.tree import Plan
+
+
+class State:
+    """Patterns that share a clock: time for all of them, or the places of events in the stream of a partition."""
+
+    def __init__(
+        self,
+        normals: tuple[NormalForm, ...],
+        plans: dict[Branch, Plan | None],
+        columns: EventColumns,
+        schema: pa.Schema,
+        unit: Unit,
+        types: EventTypes,
+        *,
+        limit: int,
+        negation: str,
+    ) -> None:
+        self.schema = schema
+        self._normals = normals
+        self._columns = columns
+        self._unit = unit
+        known = columns_of(schema, time=columns.time, type=columns.type, tie_breaker=columns.tie_breaker)
+        self._table = FieldTable(known, columns.type is not None)
+        self._codes = Codes()
+        counted = normals[0].branches[0].window.kind is s.WindowKind.EVENTS
+        self._positions: Positions | None = None
+        if counted:
+            names = normals[0].branches[0].partition
+            self._positions = Positions(
+                names, columns, self._codes, unit, self._table.partition(names) if names else None
+            )
+        live = [(normal, branch) for normal in normals for branch in normal.branches if branch.never is None]
+        programs = [(normal, self._lowered(normal, b, plans[b], negation)) for normal, b in live]
+        # Where events are counted, matches still start and end at a time.
+        time = self._table.column(s.Attribute("", columns.time)) if counted else None
+        self._store = RowStore(len(self._table), schema)
+        ties = columns.tie_breaker is not None and not counted
+        self.runs = {
+            (normal.name, place): _run_of(program)(program, self._store, unit, ties=ties, limit=limit)
+            for place, (normal, program) in enumerate(programs)
+        }
+        self._consumptions = {n.name: self._consumption(n) for n in normals if n.selection.consume}
+        # A match that is kept back ends up to a window before the watermark, and starts up to a window before that.
+        horizons = [run.horizon for run in self.runs.values()]
+        self._horizon = max(horizons, default=0) * (2 if self._consumptions else 1)
+        self._outputs = {n.name: Output(n, schema, columns.time, known, unit, time) for n in normals}
+        self._types = types
+        self._leaves = list(dict.fromkeys(leaf for run in self.runs.values() for leaf in _leaves(run)))
+        self._leaf_tallies = [_leaf_tally(leaf) for leaf in self._leaves]
+        # Per run, which of the leaves each of its variables reads: looked up once, not in every push.
+        self._reads = {
+            key: [(leaf.variable, self._leaves.index(leaf)) for leaf in _leaves(run)] for key, run in self.runs.items()
+        }
+        self.buffered = Tally("buffer", "events", ())
+
+    @property
+    def schemas(self) -> dict[str, pa.Schema]:
+        return {name: output.schema for name, output in self._outputs.items()}
+
+    def _lowered(self, normal: NormalForm, branch: Branch, plan: Plan | None, negation: str) -> BranchProgram:
+        program = lower(branch, plan, self._table, self._length(branch.window), negation)
+        if normal.selection.strategy is s.Strategy.STRICT:
+            return replace(program, leaves={**program.leaves, EVERY: LeafProgram(EVERY, None, (), ())})
+        return program
+
+    def _length(self, window: s.Window) -> int:
+        match window.kind:
+            case s.WindowKind.TIME:
+                return self._unit.ticks(window.size)
+            case s.WindowKind.EVENTS:
+                return window.size - 1  # from the first to the last of n places
+        return window.size
+
+    def _consumption(self, normal: NormalForm) -> Consumption:
+        runs = [run for (name, _), run in self.runs.items() if name == normal.name]
+        late = any(run.program.branch.stepwise or run.program.negations for run in runs)
+        slack = max((run.horizon for run in runs), default=0) if late else 0
+        return Consumption(normal.variables, runs, slack)
+
+    # --- snapshots
+
+    def meta(self) -> dict[str, Any]:
+        partitions = [[list(names), codes.dump()] for names, codes in self._codes.partitions.items()]
+        leaves = [tally.dump() for tally in self._leaf_tallies]
+        return {
+            "strings": self._codes.strings.dump(),
+            "partitions": partitions,
+            "counts": [run.meta() for run in self.runs.values()],
+            "leaves": [*leaves, self.buffered.dump()],
+        }
+
+    def dump(self) -> Arrays:
+        found = prefixed("store", self._store.dump())
+        for place, run in enumerate(self.runs.values()):
+            found |= prefixed(f"run {place}", run.dump())
+        for name, consumption in self._consumptions.items():
+            found |= prefixed(f"consumption {name}", consumption.dump())
+        if self._positions is not None:
+            found |= prefixed("positions", self._positions.dump())
+        return found
+
+    def load(self, arrays: Arrays, meta: dict[str, Any]) -> None:
+        self._store.load(below("store", arrays))
+        self._codes.strings.load(meta["strings"])
+        for names, keys in meta["partitions"]:
+            self._codes.partitions.setdefault(tuple(names), PartitionCodes()).load(keys)
+        for place, (run, counts) in enumerate(zip(self.runs.values(), meta["counts"], strict=True)):
+            run.load(below(f"run {place}", arrays))
+            run.load_meta(counts)
+        for tally, counts in zip([*self._leaf_tallies, self.buffered], meta["leaves"], strict=True):
+            tally.load(counts)
+        for name, consumption in self._consumptions.items():
+            consumption.load(below(f"consumption {name}", arrays))
+        if self._positions is not None:
+            self._positions.load(below("positions", arrays))
+
+    # --- one push
+
+    def push(self, batch: Batch, watermark: Watermark | None) -> dict[str, pa.Table]:
+        """Add events; by pattern, the matches that are decided now."""
+        if self._positions is not None:
+            events, ticks, watermark = self._positions.push(batch, watermark)
+            batch = Batch(events, self._columns, self._unit, self._types, ticks)
+        taken = self._taken(batch)
+        found: dict[str, list[Matches]] = {name: [] for name in self._outputs}
+        scopes: dict[str, list[Scope]] = {name: [] for name in self._outputs}
+        for key, run in self.runs.items():
+            new = {variable: taken[place] for variable, place in self._reads[key]}
+            found[key[0]].append(run.push(new, watermark))
+            scopes[key[0]].append(run.scope)
+        for name, consumption in self._consumptions.items():
+            found[name] = consumption.decide(found[name], watermark)
+        tables = {n: output.table(list(zip(found[n], scopes[n], strict=True))) for n, output in self._outputs.items()}
+        self.buffered.keep(self._store.size + (0 if self._positions is None else self._positions.waiting))
+        self._forget(watermark)
+        return tables
+
+    def _taken(self, batch: Batch) -> list[Any]:
+        """Put the events that some variable takes into the store; for each leaf the rows that it takes."""
+        if not len(batch):
+            return [np.empty(0, dtype=np.int64)] * len(self._leaves)
+        batch.times(self._columns.time, "time")
+        masks = [batch.taken_by(leaf, tally) for leaf, tally in zip(self._leaves, self._leaf_tallies, strict=True)]
+        kept = np.flatnonzero(np.logical_or.reduce(masks)) if masks else np.empty(0, dtype=np.int64)
+        events = batch.events if len(kept) == len(batch) else batch.events.take(pa.array(kept))
+        numbers = self._store.append(list(batch.columns(self._table, self._codes, kept)), events)
+        return [numbers[mask[kept]] for mask in masks]
+
+    def _forget(self, watermark: Watermark | None) -> None:
+        for run in self.runs.values():
+            run.forget(watermark)
+        if watermark is None or not self.runs:
+            return
+        oldest = watermark.back(self._horizon).ticks
+        if isinstance(oldest, int):
+            self._store.evict(oldest)
+        self._collect()
+        for consumption in self._consumptions.values():
+            consumption.forget(self._store.base)
+
+    def _collect(self) -> None:
+        """Give up the rows that nothing refers to, once they are most of what there is."""
+        if not self._store.crowded:
+            return
+        parts = [rows for run in self.runs.values() for rows in run.rows()]
+        live = np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
+        change = self._store.keep(live[live >= 0])
+        if change is None:
+            return
+        for run in self.runs.values():
+            run.renumber(change)
+        for consumption in self._consumptions.values():
+            consumption.renumber(change)
+
+    # --- what was counted
+
+    def tallies(self, name: str) -> list[list[Tally]]:
+        """For each branch of a pattern its tallies, those of the leaves first."""
+        return [
+            [*(self._leaf_tallies[place] for _, place in self._reads[key]), *run.tallies]
+            for key, run in self.runs.items()
+            if key[0] == name
+        ]
+
+
+def _leaf_tally(leaf: LeafProgram) -> Tally:
+    kind = "every event" if leaf.type is None else f"{leaf.type} events"
+    needed = ("with every value that is compared",) if leaf.needed else ()
+    return Tally("events", leaf.variable, (kind, *leaf.labels, *needed))
+
+
+def _run_of(program: BranchProgram) -> type[BranchRun]:
+    return StepwiseRun if program.branch.stepwise else BranchRun
+
+
+def _leaves(run: BranchRun) -> list[LeafProgram]:
+    return [*run.program.leaves.values(), *(n.leaf for n in run.program.negations)]
