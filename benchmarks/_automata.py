@@ -92,11 +92,8 @@ STYLES = {
 """An automaton has the same colour and marker in every plot."""
 
 
-def draw(axes: Axes, result: Result, x: str, y: str, *, columns: int = 2, **wanted: Any) -> None:
-    """A line for each automaton. Those that do exactly the same share one: a join of two variables has no direction.
-
-    ``columns``: of the legend.
-    """
+def draw(axes: Axes, result: Result, x: str, y: str, **wanted: Any) -> None:
+    """A line for each automaton. Those that do exactly the same share one: a join of two variables has no direction."""
     lines: dict[tuple[tuple[Any, ...], bool], list[str]] = {}
     for name in dict.fromkeys(str(row["automaton"]) for row in result.where(**wanted)):
         points = tuple((row[x], row[y]) for row in result.where(automaton=name, **wanted))
@@ -106,5 +103,9 @@ def draw(axes: Axes, result: Result, x: str, y: str, *, columns: int = 2, **want
         first = names[0].removeprefix("chain ")
         colour, marker = STYLES[first.split()[0]]
         style = {"lw": 2.5, "ls": "--", "ms": 11, "zorder": 3} if first == "tree" else {"lw": 2, "ms": 7}
-        axes.plot(*zip(*points, strict=True), color=colour, marker=marker, label=", ".join(names), **style)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), fontsize="small", ncols=columns)
+        label = ", ".join(names) if len(names) < 4 else "eager and all chains"
+        axes.plot(*zip(*points, strict=True), color=colour, marker=marker, label=label, **style)
+
+
+def legend_below(axes: Axes, columns: int = 2, gap: float = 0.13) -> None:
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -gap), fontsize="small", ncols=columns)

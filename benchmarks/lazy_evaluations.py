@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from benchmarks._automata import EVALUATIONS, automata, compare, draw
+from benchmarks._automata import EVALUATIONS, automata, compare, draw, legend_below
 from benchmarks._stocks import SHARES, WINDOWS, Quotes, correlated
 from cepheid.cli.bench import Result, Steps
 
@@ -36,6 +36,7 @@ def plot(result: Result, figure: Figure) -> None:
     panels = figure.subplots(1, len(streams), sharey=True, squeeze=False)[0]
     for axes, name in zip(panels, streams, strict=True):
         draw(axes, result, "share of c", EVALUATIONS, quotes=name)
+        legend_below(axes)
         axes.set(xscale="log", yscale="log", title=f"{name} quotes", xlabel="quotes of c for each quote of a ($f_c$)")
     panels[0].set_ylabel("condition evaluations")
 
@@ -46,7 +47,5 @@ def _saved(result: Result, name: str) -> str:
     counts = {str(row["automaton"]): float(row[EVALUATIONS] or 0) for row in rarest}
     eager = counts["eager (abc)"]
     best = min((a for a in counts if a.startswith("chain c")), key=lambda automaton: counts[automaton])
-    tree = f", the tree {eager / counts['tree']:,.0f} times fewer" if "tree" in counts else ""
-    return (
-        f"{name} quotes, f_c = {min(SHARES)}: {best} evaluates {eager / counts[best]:,.0f} times fewer conditions{tree}"
-    )
+    saved = [f"{automaton} {eager / counts[automaton]:,.0f}" for automaton in (best, "tree") if automaton in counts]
+    return f"{name} quotes, f_c = {min(SHARES)}: times fewer condition evaluations than eager: {', '.join(saved)}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from benchmarks._automata import BUFFERED, PARTIAL, automata, check_same_matches, draw
+from benchmarks._automata import BUFFERED, PARTIAL, automata, check_same_matches, draw, legend_below
 from benchmarks._stocks import WINDOWS, Quotes, correlated
 from cepheid.cli.bench import Result, Steps
 
@@ -41,11 +41,15 @@ def run(quick: bool, progress: Steps) -> Result:
 
 def plot(result: Result, figure: Figure) -> None:
     streams = list(dict.fromkeys(row["quotes"] for row in result.rows))
+    figure.set_size_inches(9, 7)
     panels = figure.subplots(2, len(streams), sharex="col", squeeze=False)
     for column, name in enumerate(streams):
         for axes, what in zip(panels[:, column], (PARTIAL, BUFFERED), strict=True):
             draw(axes, result, "events", what, quotes=name)
             axes.set_ylabel(what)
-        panels[0, column].set(yscale="symlog", title=f"{name} quotes, {SHARE:g} of c for each of a")
+        panels[0, column].set(yscale="symlog", title=f"{name} quotes, $f_c$ = {SHARE:g}")
+        legend_below(panels[0, column], gap=0.05)
+        panels[1, column].legend(loc="lower right", fontsize="small")
         panels[1, column].set_ylim(bottom=0)
+        panels[1, column].xaxis.set_major_formatter("{x:,.0f}")
         panels[1, column].set_xlabel("events so far")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from benchmarks._automata import EVALUATIONS, automata, compare, draw
+from benchmarks._automata import EVALUATIONS, automata, compare, draw, legend_below
 from benchmarks._stocks import MADE_UP, SHARES, WINDOWS, correlated, made_up
 from cepheid.cli.bench import Result, Steps
 
@@ -35,6 +35,7 @@ def run(quick: bool, progress: Steps) -> Result:
 def plot(result: Result, figure: Figure) -> None:
     panels = figure.subplots(1, len(SEQUENCES), sharey=True)
     for axes, sequence in zip(panels, SEQUENCES, strict=True):
-        draw(axes, result, "share of c", EVALUATIONS, columns=1, sequence=sequence)
+        draw(axes, result, "share of c", EVALUATIONS, sequence=sequence)
+        legend_below(axes, columns=1)
         axes.set(xscale="log", yscale="log", title=f"SEQ({', '.join(sequence)})", xlabel="c for each a ($f_c$)")
     panels[0].set_ylabel("condition evaluations")

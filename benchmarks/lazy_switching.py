@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from benchmarks._automata import EVALUATIONS, automata, check_same_matches, draw
+from benchmarks._automata import EVALUATIONS, automata, check_same_matches, draw, legend_below
 from benchmarks._stocks import HISTORY, MADE_UP, WINDOWS, correlated
 from cepheid.cli.bench import Result, Steps
 
@@ -48,6 +48,7 @@ def run(quick: bool, progress: Steps) -> Result:
 def plot(result: Result, figure: Figure) -> None:
     axes = figure.subplots()
     draw(axes, result, "events", f"{EVALUATIONS} since")
+    legend_below(axes)
     first = result.where(automaton=result.rows[0]["automaton"])
     places = [float(row["events"] or 0) for row in first]
     every = places[0]
