@@ -150,7 +150,7 @@ class _Lowering:
                 rows += checked
             else:
                 rest.append(condition)
-        bounds = (_bound(c.expression, name, self._sets) for c in rest)
+        bounds = (_bound(c.expression, name, self._sets, self._table) for c in rest)
         return KleeneProgram(
             variable,
             self._join(columns or (name,), (name,), one_by_one),
@@ -240,7 +240,7 @@ def _neighbour(condition: Condition, table: FieldTable) -> list[tuple[int, ...]]
     return None
 
 
-def _bound(expression: s.Expression, name: str, sets: frozenset[str]) -> Bound | None:
+def _bound(expression: s.Expression, name: str, sets: frozenset[str], table: FieldTable) -> Bound | None:
     """A condition that compares a sum, a count or an extreme of a set with something that does not depend on it."""
     match expression:
         case s.Comparison(operator, s.Aggregate(function, variable) as aggregate, other):
@@ -252,6 +252,9 @@ def _bound(expression: s.Expression, name: str, sets: frozenset[str]) -> Bound |
     if variable != name or function not in ("SUM", "COUNT", "MIN", "MAX") or operator == "<>":
         return None
     if _has_aggregate(other) or s.variables(other) & sets:
+        return None
+    numbers = [other] if function == "COUNT" or aggregate.argument is None else [other, aggregate.argument]
+    if not all(table.type_of(e) in COMPARED for e in numbers):
         return None
     return Bound(function, aggregate.argument, operator, other)
 

@@ -7,12 +7,15 @@ import numpy.typing as npt
 
 from cepheid.engine.joiner import FOREVER, Joiner, LimitError, Rows
 from cepheid.engine.kernels.join import TIE, TIME
-from cepheid.engine.kernels.kleene import enumerate_sets
+from cepheid.engine.kernels.kleene import GREATEST, LEAST, SUM, enumerate_sets
+from cepheid.engine.matches import columns_of
 from cepheid.engine.program import KleeneProgram, kleene_columns
 from cepheid.engine.relation import Relation, Tuples, concatenate
 from cepheid.engine.tally import CANDIDATES, IN_ORDER, Tally
+from cepheid.engine.vector import Numbers
 
 SETS = "sets"
+_KINDS = {"SUM": SUM, "COUNT": SUM, "MIN": LEAST, "MAX": GREATEST}
 
 
 class Stage:
@@ -69,7 +72,7 @@ class Stage:
             np.searchsorted(o, np.arange(len(outer) + 1)), rows, fresh, outer.lo, outer.hi,
             np.full(len(outer), must_have is not None), anchored, program.variable.minimum or 1,
             program.variable.maximum or FOREVER, joiner.window, program.neighbours,
-            store.values, store.floats, store.base, joiner.scope.ties, joiner.limit,
+            *self._bounds(outer, rows), store.values, store.floats, store.base, joiner.scope.ties, joiner.limit,
         )  # fmt: skip
         if stopped:
             raise LimitError(
@@ -91,6 +94,33 @@ class Stage:
             found = joiner.holding(condition, names, found, self.tally)
             self.tally.steps[label] += len(found)
         return found
+
+    def _bounds(self, outer: Tuples, rows: Rows) -> tuple[Rows, Numbers, Numbers, Numbers]:
+        """For each bound its kind, what each candidate adds to it, and between what it must lie for each tuple."""
+        bounds, scope = self.program.bounds, self._joiner.scope
+        kinds = np.array([_KINDS[b.function] for b in bounds], dtype=np.int64)
+        amounts = np.empty((len(bounds), len(rows)))
+        low, high = np.full((len(bounds), len(outer)), -np.inf), np.full((len(bounds), len(outer)), np.inf)
+        names = () if self._anchored else self.program.from_tuples.outer
+        for place, bound in enumerate(bounds):
+            # What is NULL adds nothing.
+            nothing = {"MIN": np.inf, "MAX": -np.inf}.get(bound.function, 0.0)
+            if bound.argument is None:
+                amounts[place] = 1.0
+            else:
+                found = scope.value(bound.argument, {self.program.variable.name: rows}, len(rows))
+                each = np.ones(len(rows)) if bound.function == "COUNT" else found.floats()
+                amounts[place] = np.where(found.mask(), each, nothing)
+            limit = scope.value(bound.other, columns_of(names, outer), len(outer))
+            if bound.operator in ("<", "<=", "="):
+                high[place] = np.where(limit.mask(), limit.floats(), -np.inf)  # nothing is less than NULL
+            if bound.operator in (">", ">=", "="):
+                low[place] = np.where(limit.mask(), limit.floats(), np.inf)
+        slack = (
+            1e-9 * np.abs(np.where(np.isfinite(low), low, 0.0)),
+            1e-9 * np.abs(np.where(np.isfinite(high), high, 0.0)),
+        )
+        return kinds, amounts, low - slack[0], high + slack[1]
 
     def _is_later(self, rows: Rows, than: Rows) -> npt.NDArray[np.bool_]:
         """Whether one row stands behind another in the order of time, of ties and, at last, of arrival."""

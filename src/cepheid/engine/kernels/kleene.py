@@ -12,31 +12,42 @@ from cepheid.engine.kernels.join import TIE, TIME, _holds, _sign
 OPERATOR, LATER_COLUMN, LATER_FLOAT, EARLIER_COLUMN, EARLIER_FLOAT = range(5)
 
 
+# What a bound adds up over a set.
+SUM, LEAST, GREATEST = range(3)
+
+
 @kernel
 def enumerate_sets(
-    starts, candidates, is_new, outer_lo, outer_hi, needs_new, anchored, minimum, maximum, window, neighbours, values,
-    floats, base, ties, limit,
+    starts, candidates, is_new, outer_lo, outer_hi, needs_new, anchored, minimum, maximum, window, neighbours,
+    kinds, amounts, total_low, total_high, values, floats, base, ties, limit,
 ):  # fmt: skip
     """All sets of ``minimum`` to ``maximum`` candidates that fit the window and satisfy the conditions on neighbours.
 
     ``starts``: where the candidates of each outer tuple begin; they are in the order of time. ``needs_new``: outer
     tuples whose sets must hold an event that ``is_new``. ``anchored``: every set holds the first candidate of its
-    outer tuple. Returns for each set its outer tuple and where its members begin, the members, and whether the limit
-    was reached.
+    outer tuple. For each bound, of a kind, the ``amounts`` of the candidates make a total that must come to lie between
+    ``total_low`` and ``total_high`` of the outer tuple. Returns for each set its outer tuple and where its members
+    begin, the members, and whether the limit was reached.
 
-    The search goes depth first, adding later candidates; a set that breaks a condition is not added to.
+    The search goes depth first, adding later candidates. It turns back from a set that breaks a condition, and from
+    one whose totals cannot come to lie right, whatever is added: totals are rounded, so a little is allowed for.
     """
+    n_bounds = kinds.shape[0]
+    most = 0
+    for o in range(starts.shape[0] - 1):
+        most = max(most, starts[o + 1] - starts[o])
+    # What the candidates from a place on can make of a total, at the least and at the most.
+    rest_low = np.zeros((n_bounds, most + 1), dtype=np.float64)
+    rest_high = np.zeros((n_bounds, most + 1), dtype=np.float64)
+    slack = np.zeros(n_bounds, dtype=np.float64)
     size, capacity = 0, 64
     owner = np.empty(capacity, dtype=np.int64)
     begin = np.empty(capacity + 1, dtype=np.int64)
     filled, room = 0, 256
     members = np.empty(room, dtype=np.int64)
     stopped = False
-    depth_most = 1
-    for o in range(starts.shape[0] - 1):
-        depth_most = max(depth_most, starts[o + 1] - starts[o])
-    if maximum < depth_most:
-        depth_most = maximum
+    depth_most = min(max(most, 1), maximum)
+    total = np.zeros((n_bounds, depth_most + 1), dtype=np.float64)  # of the set up to each depth
     place = np.empty(depth_most + 1, dtype=np.int64)  # the candidate at each depth
     group = np.empty(depth_most + 1, dtype=np.int64)  # the depth at which the events of its time begin
     before = np.empty(depth_most + 1, dtype=np.int64)  # the depth at which those of the time before begin
@@ -45,6 +56,21 @@ def enumerate_sets(
         first, last = starts[o], starts[o + 1]
         depth = 0
         position = first
+        for b in range(n_bounds):
+            rest_low[b, last - first] = 0.0 if kinds[b] == SUM else np.inf
+            rest_high[b, last - first] = 0.0 if kinds[b] == SUM else -np.inf
+            size_of_all = 0.0
+            for k in range(last - 1, first - 1, -1):
+                amount, at = amounts[b, k], k - first
+                if kinds[b] == SUM:
+                    rest_low[b, at] = rest_low[b, at + 1] + min(amount, 0.0)
+                    rest_high[b, at] = rest_high[b, at + 1] + max(amount, 0.0)
+                else:
+                    rest_low[b, at] = min(rest_low[b, at + 1], amount)
+                    rest_high[b, at] = max(rest_high[b, at + 1], amount)
+                if np.isfinite(amount):
+                    size_of_all += abs(amount)
+            slack[b] = 1e-9 * size_of_all
         while True:
             added = False
             while position < last and depth < depth_most:
@@ -90,6 +116,21 @@ def enumerate_sets(
                             break
                     if not good:
                         break
+                for b in range(n_bounds):
+                    if not good:
+                        break
+                    amount, after = amounts[b, position], position + 1 - first
+                    if kinds[b] == SUM:
+                        here_total = amount + (total[b, depth - 1] if depth > 0 else 0.0)
+                        least, greatest = here_total + rest_low[b, after], here_total + rest_high[b, after]
+                    elif kinds[b] == LEAST:
+                        here_total = min(amount, total[b, depth - 1]) if depth > 0 else amount
+                        least, greatest = min(here_total, rest_low[b, after]), here_total
+                    else:
+                        here_total = max(amount, total[b, depth - 1]) if depth > 0 else amount
+                        least, greatest = here_total, max(here_total, rest_high[b, after])
+                    total[b, depth] = here_total
+                    good = not (least > total_high[b, o] + slack[b] or greatest < total_low[b, o] - slack[b])
                 if not good:
                     position += 1
                     continue
@@ -100,7 +141,12 @@ def enumerate_sets(
                 depth += 1
                 position += 1
                 added = True
-                if depth >= minimum and (fresh[depth - 1] > 0 or not needs_new[o]):
+                complete = depth >= minimum and (fresh[depth - 1] > 0 or not needs_new[o])
+                for b in range(n_bounds):
+                    so_far = total[b, depth - 1]
+                    if so_far > total_high[b, o] + slack[b] or so_far < total_low[b, o] - slack[b]:
+                        complete = False
+                if complete:
                     if size == limit:
                         stopped = True
                         break
