@@ -38,7 +38,7 @@ class Quotes:
         self.notes = [reason] if reason else []
 
     def events(self, name: str, count: int, share: float) -> pa.Table:
-        """About ``count`` quotes of A and B together, as many of one as of the other, and of C the given share of A."""
+        """About ``count`` quotes: as many of A as of B, and of C the given share of that."""
         if name == REAL and self._real is not None:
             return _with_share(self._real.slice(0, count), share)
         return made_up(count, share)

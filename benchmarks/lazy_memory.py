@@ -19,6 +19,8 @@ SHARE = 0.05
 BATCH = 10
 """Few events at a time: what a batch brings is kept at least until the next one."""
 
+BULK = "buffered events include some that are no longer needed: they are dropped a thousand or more at a time"
+
 
 def run(quick: bool, progress: Steps) -> Result:
     plans, notes = automata("abc")
@@ -36,7 +38,7 @@ def run(quick: bool, progress: Steps) -> Result:
             matches[name][plan.name] = report["matches"]
     for name in quotes.names:
         check_same_matches(matches[name])
-    return Result(rows, [*notes, *quotes.notes])
+    return Result(rows, [*notes, *quotes.notes, BULK])
 
 
 def plot(result: Result, figure: Figure) -> None:
@@ -50,6 +52,8 @@ def plot(result: Result, figure: Figure) -> None:
         panels[0, column].set(yscale="symlog", title=f"{name} quotes, $f_c$ = {SHARE:g}")
         legend_below(panels[0, column], gap=0.05)
         panels[1, column].legend(loc="lower right", fontsize="small")
+        panels[1, column].margins(y=0.2)
         panels[1, column].set_ylim(bottom=0)
+        panels[1, column].locator_params(axis="x", nbins=5)
         panels[1, column].xaxis.set_major_formatter("{x:,.0f}")
         panels[1, column].set_xlabel("events so far")
