@@ -17,6 +17,7 @@ from cepheid.pattern.schema import SchemaError
 if TYPE_CHECKING:
     from cepheid.engine.engine import Engine
     from cepheid.engine.session import Session
+    from cepheid.local.explain.explain import Explanation, explain
     from cepheid.local.match import match
 
 __version__ = "0.1.0"
@@ -25,6 +26,8 @@ __version__ = "0.1.0"
 _LAZY = {
     "Engine": "cepheid.engine.engine",
     "Session": "cepheid.engine.session",
+    "Explanation": "cepheid.local.explain.explain",
+    "explain": "cepheid.local.explain.explain",
     "match": "cepheid.local.match",
 }
 
@@ -40,6 +43,7 @@ __all__ = [
     "CepheidError",
     "Condition",
     "Engine",
+    "Explanation",
     "Negation",
     "NormalForm",
     "Pattern",
@@ -54,6 +58,7 @@ __all__ = [
     "check",
     "current",
     "ev",
+    "explain",
     "fn",
     "kl",
     "lit",

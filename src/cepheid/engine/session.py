@@ -10,6 +10,7 @@ import pyarrow as pa
 from cepheid.engine.clock import END, Watermark
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes, InputError
 from cepheid.engine.negation import REJECTED
+from cepheid.engine.program import BranchProgram
 from cepheid.engine.snapshot import Arrays, below, pack, plan_to_json, prefixed, table_from_array, table_to_array
 from cepheid.engine.state import State
 from cepheid.engine.tally import CANDIDATES, Tally
@@ -20,9 +21,6 @@ from cepheid.language.values import Interval, Timestamp
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.plan.tree import Plan
-
-PARTIAL = ("join", "sets", "steps", "waiting")
-"""The parts of a plan that keep partial matches."""
 
 
 class Session:
@@ -96,7 +94,6 @@ class Session:
             for normal, found in self.tallies()
         ]
         tallies = [tally for _, found in self.tallies() for branch in found for tally in branch]
-        partial = [tally for tally in tallies if tally.kind in PARTIAL]
         return {
             "events": self.counts["events"],
             "late events": self.counts["late events"],
@@ -104,7 +101,7 @@ class Session:
             "candidates": sum(tally.steps.get(CANDIDATES, 0) for tally in tallies),
             "condition evaluations": sum(tally.evaluations for tally in tallies),
             "rejected by negation": sum(tally.steps.get(REJECTED, 0) for tally in tallies),
-            "partial matches": sum(tally.kept for tally in partial),
+            "partial matches": sum(state.partial_matches for state in self._states),
             "peak partial matches": self.counts["peak partial matches"],
             "buffered events": sum(state.buffered.kept for state in self._states),
             "peak buffered events": sum(state.buffered.peak for state in self._states),
@@ -117,6 +114,18 @@ class Session:
             (normal, [branch for state in self._states for branch in state.tallies(normal.name)])
             for normal in self._normals
         ]
+
+    @property
+    def plans(self) -> dict[Branch, Plan | None]:
+        """The plan of each branch; None where there is no single event to plan for."""
+        return dict(self._plans)
+
+    def programs(self) -> dict[str, list[BranchProgram]]:
+        """For each pattern the programs of its branches, as in :meth:`tallies`; nothing before the first event."""
+        return {
+            normal.name: [r.program for state in self._states for key, r in state.runs.items() if key[0] == normal.name]
+            for normal in self._normals
+        }
 
     def snapshot(self) -> bytes:
         """The state as bytes; :meth:`Engine.restore` goes on exactly there."""
@@ -186,8 +195,9 @@ class Session:
         found = {name: table for state in self._states for name, table in state.push(batch, watermark).items()}
         tables = [found[normal.name] for normal in self._normals]
         self.counts["matches"] += sum(table.num_rows for table in tables)
-        partial = sum(t.kept for _, f in self.tallies() for b in f for t in b if t.kind in PARTIAL)
-        self.counts["peak partial matches"] = max(self.counts["peak partial matches"], partial)
+        partial = sum(state.partial_matches for state in self._states)
+        if partial > self.counts["peak partial matches"]:
+            self.counts["peak partial matches"] = partial
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
 
     def _without_late(self, batch: Batch) -> Batch:
