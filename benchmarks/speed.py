@@ -97,7 +97,7 @@ def plot(result: Result, figure: Figure) -> None:
     panels[1].set_xlim(left=0)
     panels[0].plot([], [], "o", color="#0072B2", ms=9, label="measured")
     panels[0].plot([], [], "|", color="black", ms=16, mew=2, label="goal")
-    panels[0].legend(loc="lower right")
+    panels[0].legend(loc="upper left")
 
 
 def _workloads(events: int, pushes: int) -> list[Workload]:
