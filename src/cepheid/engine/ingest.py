@@ -20,6 +20,10 @@ from cepheid.language import syntax as s
 Rows = npt.NDArray[np.int64]
 
 
+FEW = 8
+"""So many values are looked at faster one by one than all at once."""
+
+
 class InputError(ValueError):
     """Events that cannot be matched: a time is missing."""
 
@@ -42,6 +46,8 @@ class EventTypes:
 
     def codes(self, column: pa.ChunkedArray) -> npt.NDArray[np.int32]:
         """The number of each event's type, -1 for others."""
+        if len(column) <= FEW:
+            return np.array([self.of.get(str(name), -1) for name in column.to_pylist()], dtype=np.int32)
         if column.type != pa.string():
             column = column.cast(pa.string())
         found = pc.index_in(column, value_set=self._names)
@@ -72,16 +78,17 @@ class Batch:
         self._vectors: dict[str, Vector] = {}
         self._types = types
         self._kinds: npt.NDArray[np.int32] | None = None
+        self._counts: list[int] = []
 
     def __len__(self) -> int:
         return int(self.events.num_rows)
 
     def vector(self, name: str) -> Vector:
-        if name == "ts" and name not in self.events.column_names:
-            name = self._columns.time
-        if name not in self._vectors:
-            self._vectors[name] = from_arrow(self.events[name], self._unit, name)
-        return self._vectors[name]
+        found = self._vectors.get(name)
+        if found is None:
+            column = self._columns.time if name == "ts" and name not in self.events.column_names else name
+            found = self._vectors[name] = from_arrow(self.events[column], self._unit, column)
+        return found
 
     def lookup(self, node: Reference) -> Vector:
         assert isinstance(node, s.Attribute)
@@ -100,10 +107,12 @@ class Batch:
         data: Rows = found.data
         return data
 
-    def taken_by(self, leaf: LeafProgram, tally: Tally) -> Mask:
-        """Which events a variable takes."""
+    def taken_by(self, leaf: LeafProgram, tally: Tally) -> Mask | None:
+        """Which events a variable takes; None if there are none of its type."""
+        counts = [self._count_of_type(leaf.type)]
+        if not counts[0]:
+            return None
         mask = self._of_type(leaf.type)
-        counts = [int(np.count_nonzero(mask))]
         for condition in leaf.filters:
             if not counts[-1]:
                 break
@@ -119,11 +128,17 @@ class Batch:
             tally.steps[step] += count
         return mask
 
-    def _of_type(self, type_: str | None) -> Mask:
+    def _count_of_type(self, type_: str | None) -> int:
         if self._columns.type is None or type_ is None:
-            return np.ones(len(self), dtype=np.bool_)
+            return len(self)
         if self._kinds is None:
             self._kinds = self._types.codes(self.events[self._columns.type])
+            self._counts = np.bincount(self._kinds + 1, minlength=len(self._types.of) + 1).tolist()
+        return self._counts[self._types.of[type_] + 1]
+
+    def _of_type(self, type_: str | None) -> Mask:
+        if self._kinds is None or type_ is None:
+            return np.ones(len(self), dtype=np.bool_)
         mask: Mask = self._kinds == self._types.of[type_]
         return mask
 

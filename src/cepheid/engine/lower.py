@@ -82,7 +82,7 @@ def lower(branch: Branch, plan: Plan | None, table: FieldTable, window: int, neg
             columns = (*columns, *kleene_columns(variable.name))
     negations = tuple(lowering.negation(n, columns) for n in branch.negations)
     return BranchProgram(
-        branch, plan, leaves, joins, tuple(kleene), negations, window, lowering.step, lowering.partition
+        branch, plan, leaves, joins, tuple(kleene), negations, window, columns, lowering.step, lowering.partition
     )
 
 

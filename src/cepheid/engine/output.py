@@ -36,6 +36,7 @@ class Output:
         self._unit = unit
         self._kleene = {v.name for branch in normal.branches for v in branch.variables if v.is_kleene}
         self.schema = pa.schema(self._fields())
+        self._name = pa.repeat(normal.name, 1024)
         self._nothing = self.schema.empty_table()
 
     def _fields(self) -> Iterable[pa.Field]:
@@ -91,16 +92,16 @@ class Output:
 
     def _rows(self, matches: Matches, scope: Scope) -> pa.Table:
         count = len(matches)
-        name = pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int8)), [self._normal.name])
+        name = self._name.slice(0, count) if count <= len(self._name) else pa.repeat(self._normal.name, count)
         columns: list[pa.Array] = [
-            name.cast(pa.string()),
+            name,
             *(self._times(ticks) for ticks in self._span(matches, scope)),
         ]
         if matches.window_start is not None:
             columns.append(self._times(matches.window_start))
         bound = {name: matches.tuples.rows[:, place] for place, name in enumerate(matches.variables)}
         if self._normal.output is None:
-            columns += [self._event(name, bound, count, scope) for name in self._normal.variables]
+            columns += self._events_of(bound, count, scope)
         else:
             columns += [self._column(item, bound, count, scope) for item in self._normal.output]
         return pa.Table.from_arrays(columns, schema=self.schema)
@@ -114,9 +115,23 @@ class Output:
         return times.min(axis=1), times.max(axis=1)
 
     def _times(self, ticks: Rows) -> pa.Array:
+        if self._time == pa.int64():
+            return pa.array(ticks)
         if not pa.types.is_timestamp(self._time):
             return pa.array(ticks).cast(self._time)
         return pa.array(ticks).cast(pa.timestamp(self._unit.name)).cast(pa.timestamp(self._time.unit)).view(self._time)
+
+    def _events_of(self, bound: dict[str, Rows], count: int, scope: Scope) -> Iterable[pa.Array]:
+        """A column for each variable; the events of single ones are looked up together."""
+        names = self._normal.variables
+        single = [name for name in names if name in bound and name not in self._kleene]
+        found = self._structs(np.concatenate([bound[name] for name in single]), scope) if single else None
+        for name in names:
+            if name in single:
+                assert found is not None
+                yield found.slice(single.index(name) * count, count)
+            else:
+                yield self._event(name, bound, count, scope)
 
     def _event(self, name: str, bound: dict[str, Rows], count: int, scope: Scope) -> pa.Array:
         if name not in bound:

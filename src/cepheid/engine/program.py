@@ -16,7 +16,7 @@ from cepheid.language.text import expression_text
 from cepheid.pattern.checks.types import type_of
 from cepheid.pattern.normal import Branch, Negation, Variable
 from cepheid.pattern.schema import Columns
-from cepheid.plan.tree import Join, Plan, variables
+from cepheid.plan.tree import Join, Plan
 
 
 @dataclass(slots=True)
@@ -163,14 +163,9 @@ class BranchProgram:
     kleene: tuple[KleeneProgram, ...]
     negations: tuple[NegationProgram, ...]
     window: int
+    columns: tuple[str, ...]  # of a match's tuple
     step: Callable[[frozenset[str], str], SearchStep]
     partition: int | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of a match's tuple."""
-        single = () if self.plan is None else variables(self.plan)
-        return (*single, *(column for k in self.kleene for column in kleene_columns(k.variable.name)))
 
 
 def kleene_columns(name: str) -> tuple[str, str, str]:

@@ -12,6 +12,7 @@ from cepheid.engine.kernels.join import link
 from cepheid.engine.snapshot import Arrays
 
 Rows: TypeAlias = npt.NDArray[np.int64]
+_NONE = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +54,34 @@ def concatenate(parts: list[Tuples]) -> Tuples:
 
 
 class Relation:
-    """Tuples that can be looked up: by time, sorted by their first event; or by key, in chains of one hash."""
+    """Tuples that can be looked up: by time, sorted by their first event; or by key, in chains of one hash.
+
+    They stand in arrays with room to grow, from ``_begin`` to ``_end``, so that to add a few costs little.
+    """
 
     def __init__(self, width: int, *, keyed: bool = False) -> None:
-        self.tuples = Tuples.empty(width)
         self.keyed = keyed
-        self.keys = np.empty(0, dtype=np.int64)
-        self.links = np.empty(0, dtype=np.int64)
-        self.heads = np.full(64, -1, dtype=np.int64)
+        self.keys = _NONE
+        self.links = _NONE
+        self.heads = np.full(64, -1, dtype=np.int64) if keyed else _NONE
+        self._rows = np.empty((0, width), dtype=np.int64)
+        self._lo = self._hi = self._keys = _NONE
+        self._begin = self._end = 0
+        self._tuples = Tuples.empty(width)
 
     def __len__(self) -> int:
-        return len(self.tuples)
+        return self._end - self._begin
+
+    @property
+    def tuples(self) -> Tuples:
+        return self._tuples
+
+    @tuples.setter
+    def tuples(self, tuples: Tuples) -> None:
+        """Put others in their place, with the same keys."""
+        self._rows, self._lo, self._hi = tuples.rows, tuples.lo, tuples.hi
+        self._begin, self._end = 0, len(tuples)
+        self._tuples = tuples
 
     def dump(self) -> Arrays:
         keys = {"keys": self.keys} if self.keyed else {}
@@ -72,51 +90,76 @@ class Relation:
     def load(self, arrays: Arrays) -> None:
         self.tuples = Tuples.loaded(arrays)
         if self.keyed:
-            self.keys = arrays["keys"]
-            self.links = np.empty(len(self.keys), dtype=np.int64)
-            self._relink()
+            self._rekey(arrays["keys"])
 
     def insert(self, new: Tuples, keys: Rows | None = None) -> None:
         if not len(new):
             return
-        before = len(self.tuples)
-        if self.keyed:
-            assert keys is not None
-            self.tuples = concatenate([self.tuples, new])
-            self.keys = np.concatenate([self.keys, keys])
-            self.links = np.concatenate([self.links, np.empty(len(new), dtype=np.int64)])
-            if len(self.tuples) > len(self.heads):
-                self._relink()
-            else:
-                link(self.keys, self.heads, self.links, before, len(self.tuples))  # type: ignore[no-untyped-call]
-        else:
+        if not self.keyed:
             if len(new) > 1 and (new.lo[1:] < new.lo[:-1]).any():
                 new = new.take(np.argsort(new.lo, kind="stable"))
-            joined = concatenate([self.tuples, new])
-            if before and new.lo[0] < self.tuples.lo[-1]:
-                joined = joined.take(np.argsort(joined.lo, kind="stable"))
-            self.tuples = joined
+            if len(self) and new.lo[0] < self._lo[self._end - 1]:
+                joined = concatenate([self._tuples, new])
+                self.tuples = joined.take(np.argsort(joined.lo, kind="stable"))
+                return
+        before = self._end
+        self._append(new)
+        if self.keyed:
+            assert keys is not None
+            self._keys[before : self._end] = keys
+            self.keys = self._keys[: self._end]
+            if self._end > len(self.heads):
+                self._relink()
+            else:
+                link(self.keys, self.heads, self.links, before, self._end)  # type: ignore[no-untyped-call]
+
+    def _append(self, new: Tuples) -> None:
+        count = len(new)
+        if self._end + count > len(self._lo):
+            kept, room = len(self), 2 * (len(self) + count) + 16
+            rows = np.empty((room, self._rows.shape[1]), dtype=np.int64)
+            lo, hi = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+            rows[:kept], lo[:kept], hi[:kept] = self._tuples.rows, self._tuples.lo, self._tuples.hi
+            self._rows, self._lo, self._hi = rows, lo, hi
+            self._begin, self._end = 0, kept
+            if self.keyed:
+                keys, links = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+                keys[:kept], links[:kept] = self.keys[:kept], self.links[:kept]
+                self._keys, self.links = keys, links
+        end = self._end + count
+        self._rows[self._end : end] = new.rows
+        self._lo[self._end : end] = new.lo
+        self._hi[self._end : end] = new.hi
+        self._end = end
+        self._view()
+
+    def _view(self) -> None:
+        here = slice(self._begin, self._end)
+        self._tuples = Tuples(self._rows[here], self._lo[here], self._hi[here])
 
     def evict(self, time: int | Rows) -> None:
         """Forget the tuples whose first event is older than a time, the same for all or one for each."""
-        if not len(self.tuples):
+        if not len(self):
             return
         if isinstance(time, int) and not self.keyed:
-            if self.tuples.lo[0] >= time:
-                return
-            start = int(np.searchsorted(self.tuples.lo, time))
-            if start:
-                self.tuples = self.tuples.take(np.arange(start, len(self.tuples)))
+            if self._tuples.lo[0] < time:
+                self._begin += int(np.searchsorted(self._tuples.lo, time))
+                self._view()
             return
-        young: npt.NDArray[np.bool_] = self.tuples.lo >= time
+        young: npt.NDArray[np.bool_] = self._tuples.lo >= time
         if young.sum() * 2 < len(young):  # the chains are made anew, so it must be worth it
-            self.tuples, self.keys = self.tuples.take(young), self.keys[young]
-            self.links = np.empty(len(self.keys), dtype=np.int64)
-            self._relink()
+            self.tuples = self._tuples.take(young)
+            if self.keyed:
+                self._rekey(self.keys[young])
+
+    def _rekey(self, keys: Rows) -> None:
+        self._keys = self.keys = keys
+        self.links = np.empty(len(keys), dtype=np.int64)
+        self._relink()
 
     def _relink(self) -> None:
         size = 64
-        while size < 2 * len(self.tuples):
+        while size < 2 * len(self):
             size *= 2
         self.heads = np.full(size, -1, dtype=np.int64)
-        link(self.keys, self.heads, self.links, 0, len(self.tuples))  # type: ignore[no-untyped-call]
+        link(self.keys, self.heads, self.links, 0, len(self))  # type: ignore[no-untyped-call]

@@ -49,8 +49,8 @@ class _Node:
         below = [] if self.variable is not None else [*self.left.relations(), *self.right.relations()]
         return [*below, (self.relation, self.variables)]
 
-    def tallies(self) -> list[Tally]:
-        return [] if self.variable is not None else [*self.left.tallies(), *self.right.tallies(), self.tally]
+    def joins(self) -> list[_Node]:
+        return [] if self.variable is not None else [*self.left.joins(), *self.right.joins(), self]
 
 
 class BranchRun:
@@ -74,6 +74,9 @@ class BranchRun:
         elif program.plan is not None:
             self._root = _Node(program.plan, program)
         self._stages = [Stage(stage, self._joiner) for stage in program.kleene]
+        joins = self._root.joins() if isinstance(self._root, _Node) else []
+        self._counted = [(node.tally, node.relation) for node in joins]
+        self._next_sets = 0
         self._waiting: list[Matches] = []  # for a negated event
         self._held: list[Matches] = []  # for a competing match
         self.waiting_tally = Tally("waiting", "matches that wait for the watermark", ())
@@ -112,19 +115,14 @@ class BranchRun:
         if isinstance(self._root, Searcher):
             own = [self._root.tally]
         elif self._root is not None:
-            own = self._root.tallies()
+            own = [node.tally for node in self._root.joins()]
         return [*own, *(s.tally for s in self._stages), *self.negations.tallies.values(), self.waiting_tally]
 
-    def _count_kept(self) -> None:
-        if isinstance(self._root, _Node):
-            self._count_nodes(self._root)
-        self.waiting_tally.keep(sum(map(len, self._waiting)) + sum(map(len, self._held)))
-
-    def _count_nodes(self, node: _Node) -> None:
-        if node.variable is None:
-            self._count_nodes(node.left)
-            self._count_nodes(node.right)
-            node.tally.keep(len(node.relation))
+    def count_kept(self) -> None:
+        for tally, relation in self._counted:
+            tally.keep(len(relation))
+        if self._waiting or self._held or self.waiting_tally.kept:
+            self.waiting_tally.keep(sum(map(len, self._waiting)) + sum(map(len, self._held)))
 
     # --- snapshots
 
@@ -175,9 +173,9 @@ class BranchRun:
                 if len(relation):
                     relation.evict(oldest.of(relation.tuples.rows[:, a_row(names)], self._store))
             self.negations.forget(watermark)
-        if len(self.sets):
+        if len(self.sets) > self._next_sets:
             self._forget_sets()
-        self._count_kept()
+            self._next_sets = max(1024, 2 * len(self.sets))
 
     def relations(self) -> list[Kept]:
         """All that is kept of positive variables."""
@@ -242,6 +240,8 @@ class BranchRun:
 
     def rows(self) -> list[Rows]:
         """Every row number that the run refers to; numbers of sets are among them, and below zero."""
+        if len(self.sets):
+            self._forget_sets()
         kept = [relation.tuples.rows.reshape(-1) for relation, _ in [*self.relations(), *self._negated()]]
         waiting = [matches.tuples.rows.reshape(-1) for matches in (*self._waiting, *self._held)]
         return [*kept, *waiting, self.sets.members]

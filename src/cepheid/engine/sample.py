@@ -51,9 +51,9 @@ def _estimate(branch: Branch, sample: Batch, weight: float, unit: Unit, rng: np.
         filters = tuple(
             over_row(c.expression) for c in branch.conditions if c.variables == {variable.name} and c.kind == "filter"
         )
-        rows[variable.name] = np.flatnonzero(
-            sample.taken_by(LeafProgram(variable.name, variable.type, filters, ()), Tally("events", "", ()))
-        )
+        leaf = LeafProgram(variable.name, variable.type, filters, ())
+        taken = sample.taken_by(leaf, Tally("events", variable.name, ()))
+        rows[variable.name] = np.empty(0, dtype=np.int64) if taken is None else np.flatnonzero(taken)
     counts = {name: len(found) * weight * max(window, 1) for name, found in rows.items()}
     selectivity = {
         c: _share(c, rows, sample, unit, rng)

@@ -22,9 +22,6 @@ from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.plan.tree import Plan
 
-PARTIAL = ("join", "sets", "steps", "waiting")
-"""The parts of a plan that keep partial matches."""
-
 
 class Session:
     """Takes batches of events, in any order, and gives the matches that each of them decides. Made by an Engine."""
@@ -97,7 +94,6 @@ class Session:
             for normal, found in self.tallies()
         ]
         tallies = [tally for _, found in self.tallies() for branch in found for tally in branch]
-        partial = [tally for tally in tallies if tally.kind in PARTIAL]
         return {
             "events": self.counts["events"],
             "late events": self.counts["late events"],
@@ -105,7 +101,7 @@ class Session:
             "candidates": sum(tally.steps.get(CANDIDATES, 0) for tally in tallies),
             "condition evaluations": sum(tally.evaluations for tally in tallies),
             "rejected by negation": sum(tally.steps.get(REJECTED, 0) for tally in tallies),
-            "partial matches": sum(tally.kept for tally in partial),
+            "partial matches": sum(state.partial_matches for state in self._states),
             "peak partial matches": self.counts["peak partial matches"],
             "buffered events": sum(state.buffered.kept for state in self._states),
             "peak buffered events": sum(state.buffered.peak for state in self._states),
@@ -199,8 +195,9 @@ class Session:
         found = {name: table for state in self._states for name, table in state.push(batch, watermark).items()}
         tables = [found[normal.name] for normal in self._normals]
         self.counts["matches"] += sum(table.num_rows for table in tables)
-        partial = sum(t.kept for _, f in self.tallies() for b in f for t in b if t.kind in PARTIAL)
-        self.counts["peak partial matches"] = max(self.counts["peak partial matches"], partial)
+        partial = sum(state.partial_matches for state in self._states)
+        if partial > self.counts["peak partial matches"]:
+            self.counts["peak partial matches"] = partial
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
 
     def _without_late(self, batch: Batch) -> Batch:

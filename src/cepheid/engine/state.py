@@ -13,6 +13,7 @@ from cepheid.engine.conditions import Scope
 from cepheid.engine.consume import Consumption
 from cepheid.engine.fields import PartitionCodes
 from cepheid.engine.ingest import Batch, Codes, EventColumns, EventTypes
+from cepheid.engine.joiner import NONE
 from cepheid.engine.lower import lower
 from cepheid.engine.matches import Matches
 from cepheid.engine.output import Output
@@ -22,7 +23,7 @@ from cepheid.engine.run import BranchRun
 from cepheid.engine.snapshot import Arrays, below, prefixed
 from cepheid.engine.stepwise import EVERY, StepwiseRun
 from cepheid.engine.store import RowStore
-from cepheid.engine.tally import Tally
+from cepheid.engine.tally import PARTIAL, Tally
 from cepheid.engine.vector import Unit
 from cepheid.language import syntax as s
 from cepheid.pattern.normal import Branch, NormalForm
@@ -82,6 +83,12 @@ class State:
             key: [(leaf.variable, self._leaves.index(leaf)) for leaf in _leaves(run)] for key, run in self.runs.items()
         }
         self.buffered = Tally("buffer", "events", ())
+        self._partial = [t for run in self.runs.values() for t in run.tallies if t.kind in PARTIAL]
+        self._new_rows = 0  # since what is old was last forgotten
+
+    @property
+    def partial_matches(self) -> int:
+        return sum(tally.kept for tally in self._partial)
 
     @property
     def schemas(self) -> dict[str, pa.Schema]:
@@ -117,6 +124,7 @@ class State:
             "partitions": partitions,
             "counts": [run.meta() for run in self.runs.values()],
             "leaves": [*leaves, self.buffered.dump()],
+            "new rows": self._new_rows,
         }
 
     def dump(self) -> Arrays:
@@ -131,6 +139,7 @@ class State:
 
     def load(self, arrays: Arrays, meta: dict[str, Any]) -> None:
         self._store.load(below("store", arrays))
+        self._new_rows = meta["new rows"]
         self._codes.strings.load(meta["strings"])
         for names, keys in meta["partitions"]:
             self._codes.partitions.setdefault(tuple(names), PartitionCodes()).load(keys)
@@ -162,21 +171,30 @@ class State:
             found[name] = consumption.decide(found[name], watermark)
         tables = {n: output.table(list(zip(found[n], scopes[n], strict=True))) for n, output in self._outputs.items()}
         self.buffered.keep(self._store.size + (0 if self._positions is None else self._positions.waiting))
+        for run in self.runs.values():
+            run.count_kept()
+        self._new_rows += max(len(batch), 1)
         self._forget(watermark)
         return tables
 
     def _taken(self, batch: Batch) -> list[Any]:
         """Put the events that some variable takes into the store; for each leaf the rows that it takes."""
         if not len(batch):
-            return [np.empty(0, dtype=np.int64)] * len(self._leaves)
+            return [NONE] * len(self._leaves)
         batch.times(self._columns.time, "time")
         masks = [batch.taken_by(leaf, tally) for leaf, tally in zip(self._leaves, self._leaf_tallies, strict=True)]
-        kept = np.flatnonzero(np.logical_or.reduce(masks)) if masks else np.empty(0, dtype=np.int64)
+        some = [mask for mask in masks if mask is not None]
+        wanted = some[0] if len(some) == 1 else np.logical_or.reduce(some) if some else np.zeros(len(batch), np.bool_)
+        kept = np.flatnonzero(wanted)
         events = batch.events if len(kept) == len(batch) else batch.events.take(pa.array(kept))
         numbers = self._store.append(list(batch.columns(self._table, self._codes, kept)), events)
-        return [numbers[mask[kept]] for mask in masks]
+        return [NONE if mask is None else numbers[mask[kept]] for mask in masks]
 
     def _forget(self, watermark: Watermark | None) -> None:
+        """Drop what no later event can need. What is old does no harm, so this waits until it takes room."""
+        if self._new_rows < max(64, self._store.size // 16):
+            return
+        self._new_rows = 0
         for run in self.runs.values():
             run.forget(watermark)
         if watermark is None or not self.runs:
@@ -194,7 +212,7 @@ class State:
             return
         parts = [rows for run in self.runs.values() for rows in run.rows()]
         live = np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
-        change = self._store.keep(live[live >= 0])
+        change = self._store.keep(live[live >= self._store.base])
         if change is None:
             return
         for run in self.runs.values():

@@ -136,9 +136,12 @@ class StepwiseRun(BranchRun):
         super().forget(watermark)
         if watermark is not None:
             oldest = watermark.back(self._window)
-            self._steps.keep(len(self._starts))
             for name, rows in self._taken.items():
                 self._taken[name] = rows[self._store.times(rows) >= oldest.of(rows, self._store)]
+
+    def count_kept(self) -> None:
+        super().count_kept()
+        self._steps.keep(len(self._starts))
 
     def rows(self) -> list[Rows]:
         return [*super().rows(), *self._taken.values(), self._starts]

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 CANDIDATES = "candidates"
+PARTIAL = ("join", "sets", "steps", "waiting")
+"""The parts of a plan that keep partial matches."""
 IN_ORDER = "in order, in the window, not used twice"
 
 

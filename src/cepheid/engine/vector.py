@@ -130,6 +130,10 @@ def constant(value: Constant, unit: Unit) -> Vector:
             return Vector(DataType.INTERVAL, np.array([unit.ticks(nanoseconds)], dtype=np.int64))
 
 
+_PLAIN = frozenset({pa.int64(), pa.float64()})
+"""Columns that are taken as they are."""
+
+
 class ColumnError(ValueError):
     """A column holds values that the engine cannot take."""
 
@@ -139,6 +143,8 @@ def from_arrow(array: pa.Array | pa.ChunkedArray, unit: Unit, name: str = "") ->
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
     kind = data_type(array.type)
+    if array.null_count == 0 and array.type in _PLAIN:
+        return number(kind, array.to_numpy(), None)
     try:
         return _from_arrow(array, kind, unit)
     except pa.ArrowInvalid as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from cepheid.language.functions import DataType
@@ -57,6 +58,7 @@ def columns_of(schema: pa.Schema, *, time: str, type: str | None, tie_breaker: s
     return Columns(types, time)
 
 
+@cache
 def data_type(arrow: pa.DataType) -> DataType:
     """What a column of an Arrow type is to the language."""
     from pyarrow import types
