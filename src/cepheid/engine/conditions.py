@@ -23,6 +23,10 @@ from cepheid.language.functions import DataType
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 
+AT_ONCE = 1 << 18
+"""Tuples that a condition is evaluated on at a time: enough to be fast, few enough to fit into memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What the variables of some tuples stand for: a column of rows, or of numbers of sets."""
@@ -37,6 +41,14 @@ class Scope:
         """For each of ``count`` tuples, whether a condition holds for every event and pair of neighbours."""
         if not count:
             return np.zeros(0, dtype=np.bool_)
+        if count > AT_ONCE:
+            parts = [slice(start, start + AT_ONCE) for start in range(0, count, AT_ONCE)]
+            return np.concatenate(
+                [self._holds(condition, _part(columns, p), min(AT_ONCE, count - p.start)) for p in parts]
+            )
+        return self._holds(condition, columns, count)
+
+    def _holds(self, condition: s.Expression, columns: dict[str, Rows], count: int) -> Mask:
         # While its candidates are looked at, a KL variable is bound to one event, and has no set yet.
         each = sorted(name for name in plain_variables(condition) & self.kleene if f"first {name}" in columns)
         pairs = sorted({node.variable for node in s.walk(condition) if isinstance(node, s.Neighbour)})
@@ -128,6 +140,10 @@ def plain_variables(expression: s.Expression) -> set[str]:
         return set()
     own = {expression.variable} if isinstance(expression, s.Attribute) else set()
     return own.union(*(plain_variables(child) for child in s.children(expression)))
+
+
+def _part(columns: dict[str, Rows], part: slice) -> dict[str, Rows]:
+    return {name: rows[part] for name, rows in columns.items()}
 
 
 def _picked(bound: dict[str, Rows], part: Rows) -> dict[str, Rows]:

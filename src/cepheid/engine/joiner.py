@@ -100,7 +100,8 @@ class Joiner:
             outer.rows, outer.lo, outer.hi, inner.rows, inner.lo, inner.hi,
             low, high, window, probe.after, probe.before, probe.conditions,
             store.values, store.floats, store.base, self.scope.ties,
-            probe.key_slot, probe.key_column, relation.keys, relation.heads, relation.links, exists, self.limit,
+            probe.key_slot, probe.key_column, relation.keys, relation.heads, relation.links,
+            relation.in_order, exists, self.limit,
         )  # fmt: skip
         reached, *passed = counts[REACHED:].tolist()
         steps = tally.steps

@@ -57,10 +57,12 @@ class Relation:
     """Tuples that can be looked up: by time, sorted by their first event; or by key, in chains of one hash.
 
     They stand in arrays with room to grow, from ``_begin`` to ``_end``, so that to add a few costs little.
+    ``in_order``: whether the tuples are sorted by their first event, which by key they need not be.
     """
 
     def __init__(self, width: int, *, keyed: bool = False) -> None:
         self.keyed = keyed
+        self.in_order = True
         self.keys = _NONE
         self.links = _NONE
         self.heads = np.full(64, -1, dtype=np.int64) if keyed else _NONE
@@ -91,17 +93,20 @@ class Relation:
         self.tuples = Tuples.loaded(arrays)
         if self.keyed:
             self._rekey(arrays["keys"])
+            self.in_order = bool((np.diff(self._lo) >= 0).all())
 
     def insert(self, new: Tuples, keys: Rows | None = None) -> None:
         if not len(new):
             return
-        if not self.keyed:
-            if len(new) > 1 and (new.lo[1:] < new.lo[:-1]).any():
-                new = new.take(np.argsort(new.lo, kind="stable"))
-            if len(self) and new.lo[0] < self._lo[self._end - 1]:
+        if len(new) > 1 and (new.lo[1:] < new.lo[:-1]).any():
+            order = np.argsort(new.lo, kind="stable")
+            new, keys = new.take(order), None if keys is None else keys[order]
+        if len(self) and new.lo[0] < self._lo[self._end - 1]:
+            if not self.keyed:
                 joined = concatenate([self._tuples, new])
                 self.tuples = joined.take(np.argsort(joined.lo, kind="stable"))
                 return
+            self.in_order = False
         before = self._end
         self._append(new)
         if self.keyed:
@@ -148,9 +153,13 @@ class Relation:
             return
         young: npt.NDArray[np.bool_] = self._tuples.lo >= time
         if young.sum() * 2 < len(young):  # the chains are made anew, so it must be worth it
-            self.tuples = self._tuples.take(young)
+            rest = np.flatnonzero(young)
+            if not self.in_order:
+                rest = rest[np.argsort(self._tuples.lo[rest], kind="stable")]
+                self.in_order = True
+            self.tuples = self._tuples.take(rest)
             if self.keyed:
-                self._rekey(self.keys[young])
+                self._rekey(self.keys[rest])
 
     def _rekey(self, keys: Rows) -> None:
         self._keys = self.keys = keys

@@ -1,7 +1,8 @@
 """The lazy tree automaton: no fixed order, and no partial match that is kept.
 
 A push looks for the matches that have a new event. From there on the variable comes next that has the fewest events in
-reach, for each tuple apart: those that choose the same one are joined with it together.
+reach, for each tuple apart: those that choose the same one are joined with it together. One that shares a condition
+with what is bound goes before one that does not, since every event of the latter would fit.
 """
 
 from __future__ import annotations
@@ -15,6 +16,14 @@ from cepheid.engine.program import BranchProgram, JoinProgram
 from cepheid.engine.relation import Relation, Tuples, concatenate
 from cepheid.engine.tally import CANDIDATES, IN_ORDER, Tally
 from cepheid.pattern.order import transitive_closure
+
+FAR = np.iinfo(np.int64).max
+
+
+def _partners(name: str, program: BranchProgram) -> frozenset[str]:
+    """The variables that a variable has conditions with."""
+    shared = [c.variables for c in program.branch.conditions if name in c.variables and not c.derived]
+    return frozenset().union(*shared) - {name}
 
 
 class Searcher:
@@ -32,6 +41,7 @@ class Searcher:
         pairs = ((name, other) for name in names for other in names if name != other)
         places = {self._place(name, self._step(frozenset({other}), name).probe) for name, other in pairs}
         self._relations = {place: Relation(1, keyed=place[1] >= 0) for place in sorted(places)}
+        self._partners = {name: _partners(name, program) for name in names}
         conditions = [str(c) for c in program.branch.conditions if len(c.variables) > 1]
         self.tally = Tally("search", f"search({', '.join(names)})", (CANDIDATES, IN_ORDER, *conditions))
 
@@ -75,7 +85,8 @@ class Searcher:
             rest = [v for v in self._names if v not in bound]
             reach = np.stack([self._in_reach(tuples, bound, v) for v in rest])
             possible = reach.min(axis=0) > 0
-            best = reach.argmin(axis=0)
+            tied = np.array([bool(self._partners[v] & bound) for v in rest])
+            best = (reach if tied.all() or not tied.any() else np.where(tied[:, None], reach, FAR)).argmin(axis=0)
             for place, variable in enumerate(rest):
                 chosen = np.flatnonzero(possible & (best == place))
                 if len(chosen):
@@ -100,7 +111,7 @@ class Searcher:
         if relation.keyed:
             wanted = store.values[probe.key_column][tuples.rows[:, probe.key_slot] - store.base]
             by_key: Rows = count_by_key(  # type: ignore[no-untyped-call]
-                wanted, low, high, relation.keys, times, relation.heads, relation.links
+                wanted, low, high, relation.keys, times, relation.heads, relation.links, relation.in_order
             )
             return by_key
         counts: Rows = np.searchsorted(times, high, "right") - np.searchsorted(times, low)

@@ -85,6 +85,7 @@ class State:
         self.buffered = Tally("buffer", "events", ())
         self._partial = [t for run in self.runs.values() for t in run.tallies if t.kind in PARTIAL]
         self._new_rows = 0  # since what is old was last forgotten
+        self._live = 0  # rows in the store that were not old then
 
     @property
     def partial_matches(self) -> int:
@@ -124,7 +125,7 @@ class State:
             "partitions": partitions,
             "counts": [run.meta() for run in self.runs.values()],
             "leaves": [*leaves, self.buffered.dump()],
-            "new rows": self._new_rows,
+            "new rows": [self._new_rows, self._live],
         }
 
     def dump(self) -> Arrays:
@@ -139,7 +140,7 @@ class State:
 
     def load(self, arrays: Arrays, meta: dict[str, Any]) -> None:
         self._store.load(below("store", arrays))
-        self._new_rows = meta["new rows"]
+        self._new_rows, self._live = meta["new rows"]
         self._codes.strings.load(meta["strings"])
         for names, keys in meta["partitions"]:
             self._codes.partitions.setdefault(tuple(names), PartitionCodes()).load(keys)
@@ -170,7 +171,7 @@ class State:
         for name, consumption in self._consumptions.items():
             found[name] = consumption.decide(found[name], watermark)
         tables = {n: output.table(list(zip(found[n], scopes[n], strict=True))) for n, output in self._outputs.items()}
-        self.buffered.keep(self._store.size + (0 if self._positions is None else self._positions.waiting))
+        self.buffered.keep(self._live + (0 if self._positions is None else self._positions.waiting))
         for run in self.runs.values():
             run.count_kept()
         self._new_rows += max(len(batch), 1)
@@ -188,6 +189,7 @@ class State:
         kept = np.flatnonzero(wanted)
         events = batch.events if len(kept) == len(batch) else batch.events.take(pa.array(kept))
         numbers = self._store.append(list(batch.columns(self._table, self._codes, kept)), events)
+        self._live += len(kept)
         return [NONE if mask is None else numbers[mask[kept]] for mask in masks]
 
     def _forget(self, watermark: Watermark | None) -> None:
@@ -201,7 +203,7 @@ class State:
             return
         oldest = watermark.back(self._horizon).ticks
         if isinstance(oldest, int):
-            self._store.evict(oldest)
+            self._live = self._store.evict(oldest)
         self._collect()
         for consumption in self._consumptions.values():
             consumption.forget(self._store.base)
@@ -215,6 +217,7 @@ class State:
         change = self._store.keep(live[live >= self._store.base])
         if change is None:
             return
+        self._live = min(self._live, self._store.size)
         for run in self.runs.values():
             run.renumber(change)
         for consumption in self._consumptions.values():

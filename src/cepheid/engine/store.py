@@ -114,19 +114,21 @@ class RowStore:
         self._next_look = max(FEW, 2 * self.size)
         return change
 
-    def evict(self, time: int) -> None:
-        """Forget rows from the front that are older than a time, once they are worth the move."""
+    def evict(self, time: int) -> int:
+        """Forget rows from the front that are older than a time, once they are worth the move; how many are younger."""
         young = self.values[TIME, : self.size] >= time
+        count = int(np.count_nonzero(young))
         old = int(young.argmax()) if young.any() else self.size
         if old < 1024 or old < self.size // 2:
             if len(self._pieces) > MAX_PIECES:
                 self._whole()
-            return
+            return count
         rest = self.size - old
         self.values[:, :rest] = self.values[:, old : self.size].copy()
         self._pieces = [self._whole().slice(old)]
         self.base += old
         self.size = rest
+        return count
 
 
 def _ranks(column: pa.ChunkedArray) -> Rows:

@@ -66,7 +66,7 @@ def bucket_of(key, buckets):
 def join(
     outer, outer_lo, outer_hi, inner, inner_lo, inner_hi,
     low, high, window, after, before, conditions, values, floats, base, ties,
-    key_slot, key_column, keys, heads, links, exists, limit,
+    key_slot, key_column, keys, heads, links, in_order, exists, limit,
 ):  # fmt: skip
     """Pairs (o, i) of tuples, and counts.
 
@@ -76,7 +76,8 @@ def join(
     ``after``, ``before``: pairs of an outer and an inner slot; the inner event must come after, or before, the outer
     one. With ``key_slot`` below 0 the inner tuples are sorted by ``inner_lo`` and searched by time; else those are
     searched that have the key of the outer tuple: ``heads`` has the newest tuple of each bucket, ``links`` the next
-    older one.
+    older one. ``in_order``: whether a chain goes back in time all the way; then the outer tuples are taken from the
+    last to the first, and what is too late for one is too late for all that follow.
     ``exists``: whether one inner tuple for each outer one is enough.
     """
     n_conditions = conditions.shape[0]
@@ -92,7 +93,12 @@ def join(
     position = 0
     key = np.int64(0)
     n_inner = inner.shape[0]
-    for o in range(outer.shape[0]):
+    backwards = key_slot >= 0 and in_order
+    remembers = backwards and outer.shape[0] > heads.shape[0] // 16
+    cursor = heads.copy() if remembers else heads
+    reach = np.iinfo(np.int64).max  # what comes later than this was skipped
+    for turn in range(outer.shape[0]):
+        o = outer.shape[0] - 1 - turn if backwards else turn
         start, end = low[o], high[o]
         if inner.shape[1] == 1:  # of several events, the first need not be the one that must come after
             for p in range(after.shape[0]):
@@ -117,7 +123,15 @@ def join(
             i = position
         else:
             key = values[key_column, outer[o, key_slot] - base]
-            i = heads[bucket_of(key, heads.shape[0])]
+            bucket = bucket_of(key, heads.shape[0])
+            if remembers and end <= reach:
+                reach = end
+                i = cursor[bucket]
+                while i >= 0 and inner_lo[i] > end:
+                    i = links[i]
+                cursor[bucket] = i
+            else:
+                i = heads[bucket]
         for c in range(n_conditions):
             row = outer[o, conditions[c, OUTER_SLOT]] - base
             whole[c] = values[conditions[c, OUTER_COLUMN], row]
@@ -130,7 +144,7 @@ def join(
                 this = i
                 i += 1
             else:
-                if i < 0:
+                if i < 0 or (in_order and inner_lo[i] < start):
                     break
                 this = i
                 i = links[i]
@@ -207,6 +221,8 @@ def join(
             break
     counts[CANDIDATES] = candidates
     counts[REACHED] = reached
+    if backwards:
+        return found_outer[:size][::-1].copy(), found_inner[:size][::-1].copy(), counts
     return found_outer[:size], found_inner[:size], counts
 
 
