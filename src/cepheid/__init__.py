@@ -19,16 +19,19 @@ if TYPE_CHECKING:
     from cepheid.engine.session import Session
     from cepheid.local.explain.explain import Explanation, explain
     from cepheid.local.match import match
+    from cepheid.local.why.why import Diagnosis, why
 
 __version__ = "0.1.0"
 
 # The compiler takes half a second to load; who only reads patterns need not wait for it.
 _LAZY = {
+    "Diagnosis": "cepheid.local.why.why",
     "Engine": "cepheid.engine.engine",
     "Session": "cepheid.engine.session",
     "Explanation": "cepheid.local.explain.explain",
     "explain": "cepheid.local.explain.explain",
     "match": "cepheid.local.match",
+    "why": "cepheid.local.why.why",
 }
 
 
@@ -42,6 +45,7 @@ __all__ = [
     "Branch",
     "CepheidError",
     "Condition",
+    "Diagnosis",
     "Engine",
     "Explanation",
     "Negation",
@@ -71,4 +75,5 @@ __all__ = [
     "previous",
     "register_function",
     "seq",
+    "why",
 ]

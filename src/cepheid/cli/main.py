@@ -149,6 +149,65 @@ def match(
         run_match(found, read_table(events), columns, planner, output, show, out, err)
 
 
+PatternFiles = Annotated[
+    list[Path], typer.Option("--patterns", "-p", help="Files with patterns; - reads standard input.")
+]
+TimeColumn = Annotated[str, typer.Option("--time", help="The column with an event's time.")]
+TypeColumn = Annotated[
+    str, typer.Option("--type", help="The column with an event's type; an empty one says that there is none.")
+]
+TieBreaker = Annotated[
+    str | None, typer.Option("--tie-breaker", help="The column that orders events of the same time.")
+]
+Modules = Annotated[
+    list[str] | None, typer.Option("--import", help="A Python module that registers functions; may be repeated.")
+]
+
+
+@app.command()
+def explain(
+    patterns: PatternFiles,
+    events: Annotated[
+        Path | None,
+        typer.Argument(help="Events to run the plans on: Parquet, Arrow, CSV or JSON lines.", show_default=False),
+    ] = None,
+    svg: Annotated[Path | None, typer.Option(help="Draw the plans to this file.", show_default=False)] = None,
+    planner: Annotated[str, typer.Option(help="How the plan is found.")] = "auto",
+    time: TimeColumn = "ts",
+    type_: TypeColumn = "type",
+    tie_breaker: TieBreaker = None,
+    modules: Modules = None,
+) -> None:
+    """Show the plan of each pattern; with events, also what came of it: expected and real numbers, step by step."""
+    from cepheid.cli.explaining import run_explain
+
+    for module in modules or []:
+        _import(module)
+    with _failing_plainly():
+        columns = {"time": time, "type": type_ or None, "tie_breaker": tie_breaker}
+        table = None if events is None else read_table(events)
+        run_explain(_read_all(patterns), table, columns, planner, svg, out)
+
+
+@app.command()
+def why(
+    events: Annotated[Path, typer.Argument(help="The events: Parquet, Arrow, CSV or JSON lines.", show_default=False)],
+    patterns: PatternFiles,
+    time: TimeColumn = "ts",
+    type_: TypeColumn = "type",
+    tie_breaker: TieBreaker = None,
+    modules: Modules = None,
+) -> None:
+    """Say why patterns find nothing: where the events dry up, and what would help."""
+    from cepheid.cli.explaining import run_why
+
+    for module in modules or []:
+        _import(module)
+    with _failing_plainly():
+        columns = {"time": time, "type": type_ or None, "tie_breaker": tie_breaker}
+        run_why(_read_all(patterns), read_table(events), columns, out)
+
+
 @app.command()
 def bench(
     name: Annotated[
@@ -185,6 +244,10 @@ def _describe(pattern: Pattern, file: str, quiet: bool) -> None:
             which = f" (branch {place})" if len(normal.branches) > 1 else ""
             err.print("[yellow]warning:[/yellow]", end=" ")
             err.print(f"{file}: {normal.name}{which} never matches: {branch.never}", markup=False)
+
+
+def _read_all(files: list[Path]) -> list[Pattern]:
+    return [pattern for file in files for text, name in [read_patterns(file)] for pattern in parse_all(text, name=name)]
 
 
 def _import(module: str) -> None:

@@ -37,6 +37,8 @@ def run_match(
     _show(found, show, out)
     rate = events.num_rows / seconds if seconds else 0.0
     out.print(f"{found.num_rows:,} matches in {events.num_rows:,} events, {seconds:.2f} s ({rate:,.0f} events/s)")
+    if not found.num_rows:
+        out.print("To see why there is none, run [bold]cepheid why[/bold] with the same patterns and events.")
     if output is not None:
         out.print(f"written to {output}", markup=False)
 

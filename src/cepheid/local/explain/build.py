@@ -82,11 +82,12 @@ class _Builder:
 
     def _leaf(self, leaf: LeafProgram) -> PlanNode:
         tally = self._tallies.get(("events", leaf.variable))
-        names = [f"{leaf.type} events", *leaf.labels, *(["with every value that is compared"] if leaf.needed else [])]
-        counts: list[int | None] = [None] * len(names) if tally is None else list(tally.steps.values())
-        steps = [Step(text, None, count) for text, count in zip(names, counts, strict=True)]
-        if leaf.needed and (tally is None or counts[-1] == counts[-2]):  # it goes without saying
-            steps.pop()
+        if tally is None:
+            steps = [Step(text) for text in (f"{leaf.type} events", *leaf.labels)]
+        else:
+            steps = [Step(text, None, count) for text, count in tally.steps.items()]
+            if leaf.needed and steps[-1].found == steps[-2].found:  # nothing is missing: that goes without saying
+                steps.pop()
         expected = None
         if self._estimates is not None and leaf.variable in self._estimates.counts:
             expected = self._scale.of(self._estimates.count_of(leaf.variable), 1)

