@@ -6,18 +6,49 @@ NUMBA_DISABLE_JIT=1 to run them as Python.
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_said = False
 
 
 def kernel(function: _F) -> _F:
     """Compile a function that the engine calls."""
-    compiled: _F = numba.njit(function, cache=True, nogil=True)
-    return compiled
+    compiled = numba.njit(function, cache=True, nogil=True)
+    called = False
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        nonlocal called
+        if not called:
+            called = True
+            _announce(compiled)
+        return compiled(*arguments)
+
+    return cast(_F, call)
+
+
+def _announce(compiled: Any) -> None:
+    """Before the first call in a process: say that it will wait for the compiler, if it will."""
+    global _said  # noqa: PLW0603
+    if not _said and not _is_cached(compiled):
+        _said = True
+        logging.getLogger("cepheid").warning(
+            "cepheid: compiling the engine, once on this machine; this can take half a minute"
+        )
+
+
+def _is_cached(compiled: Any) -> bool:
+    """Whether there is compiled code on disk, of this version of the function. Where that cannot be told: yes."""
+    try:
+        return bool(compiled._cache._cache_file._load_index())
+    except AttributeError:  # not compiled at all, or a compiler that keeps its cache otherwise
+        return True
 
 
 def inline(function: _F) -> _F:

@@ -58,8 +58,12 @@ def _sign(whole, real):
 
 @inline
 def bucket_of(key, buckets):
-    """Fibonacci hashing: upper bits of a product with 2^64 / φ; the number of buckets is a power of two."""
-    return np.int64((np.uint64(key) * np.uint64(11400714819323198485)) >> np.uint64(20)) & (buckets - 1)
+    """Fibonacci hashing: upper bits of a product with 2^32 / φ; the number of buckets is a power of two.
+
+    The key is folded to 31 bits first, so that the product has 63 and nothing overflows.
+    """
+    folded = (key ^ (key >> 31) ^ (key >> 62)) & 0x7FFFFFFF
+    return ((folded * 2654435769) >> 20) & (buckets - 1)
 
 
 @kernel
