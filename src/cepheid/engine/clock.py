@@ -1,4 +1,4 @@
-"""How far the stream is known."""
+"""The clock of a session: what a tick is, and how far the stream is known."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from cepheid.engine.store import RowStore
+from cepheid.engine.vector import MICROSECONDS, NANOSECONDS, Unit
+from cepheid.language import syntax as s
+from cepheid.language.values import Interval, Timestamp
+from cepheid.pattern.normal import NormalForm
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 
@@ -39,3 +44,21 @@ class Watermark:
         if isinstance(self.ticks, int) and self.ticks == END:
             return self
         return Watermark(self.ticks - ticks, self.partition)
+
+
+def unit_of(normals: tuple[NormalForm, ...], schema: pa.Schema) -> Unit:
+    """Nanoseconds if a column or a constant has them, else microseconds, which reach further."""
+    for field in schema:
+        if (pa.types.is_timestamp(field.type) or pa.types.is_duration(field.type)) and field.type.unit == "ns":
+            return NANOSECONDS
+    lengths = [
+        w.size for n in normals for b in n.branches for w in (b.window, b.slide) if w and w.kind is s.WindowKind.TIME
+    ]
+    expressions = [c.expression for n in normals for b in n.branches for c in b.conditions]
+    expressions += [c.expression for n in normals for b in n.branches for g in b.negations for c in g.conditions]
+    expressions += [item.expression for n in normals for item in n.output or ()]
+    for expression in expressions:
+        for node in s.walk(expression):
+            if isinstance(node, s.Literal) and isinstance(node.value, (Timestamp, Interval)):
+                lengths.append(node.value.nanoseconds)
+    return MICROSECONDS if all(length % 1000 == 0 for length in lengths) else NANOSECONDS

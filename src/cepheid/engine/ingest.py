@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from cepheid.engine.evaluate import Reference, evaluate, holds
 from cepheid.engine.fields import PartitionCodes, StringCodes, as_integers
 from cepheid.engine.program import FieldTable, LeafProgram
+from cepheid.engine.store import RowStore
 from cepheid.engine.tally import Tally
 from cepheid.engine.vector import Mask, Unit, Vector, from_arrow
 from cepheid.language import syntax as s
@@ -20,6 +21,8 @@ from cepheid.language import syntax as s
 Rows = npt.NDArray[np.int64]
 
 
+MANY = 65_536
+"""So many numbers of strings are kept without asking whether they are used."""
 FEW = 8
 """So many values are looked at faster one by one than all at once."""
 
@@ -62,6 +65,21 @@ class Codes:
 
     strings: StringCodes = field(default_factory=StringCodes)
     partitions: dict[tuple[str, ...], PartitionCodes] = field(default_factory=dict)
+    _next_look: int = MANY
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are many more than when they were last looked through."""
+        return len(self.strings) + sum(map(len, self.partitions.values())) > self._next_look
+
+    def keep(self, rows: RowStore, table: FieldTable) -> None:
+        """Forget the numbers that no row has any more."""
+        used = rows.values[:, : rows.size]
+        for names, coder in self.partitions.items():
+            coder.keep(used[table.partitions[names]])
+        parts = [coder.parts() for coder in self.partitions.values()]
+        self.strings.keep(np.concatenate([used[table.string_columns].reshape(-1), *parts]))
+        self._next_look = max(MANY, 2 * (len(self.strings) + sum(map(len, self.partitions.values()))))
 
 
 class Batch:

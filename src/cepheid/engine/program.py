@@ -38,6 +38,10 @@ class FieldTable:
     def partition(self, names: tuple[str, ...]) -> int:
         return self.partitions.setdefault(names, len(self))
 
+    @property
+    def string_columns(self) -> list[int]:
+        return [column for expression, column in self.fields.items() if self.type_of(expression) is DataType.STRING]
+
     def type_of(self, expression: s.Expression) -> DataType:
         return type_of(expression, self.columns)
 

@@ -185,6 +185,15 @@ class BranchRun:
             own = self._root.relations if isinstance(self._root, Searcher) else self._root.relations()
         return [*own, *(kept for stage in self._stages for kept in stage.relations)]
 
+    def events(self, name: str) -> Rows:
+        """The rows that are kept of a variable, be it negated or not."""
+        kept = [*self.relations(), *zip(self.negations.relations, ((n,) for n in self.negations.tallies), strict=True)]
+        for relation, names in kept:
+            if names == (name,) and len(relation):
+                rows: Rows = relation.tuples.rows[:, 0]
+                return rows[rows >= self._store.base]
+        return NONE
+
     def _negated(self) -> list[Kept]:
         return [(relation, ("",)) for relation in self.negations.relations]
 

@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.engine.clock import unit_of
 from cepheid.engine.evaluate import Reference, holds
 from cepheid.engine.fields import over_row
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes
 from cepheid.engine.program import LeafProgram
-from cepheid.engine.session import unit_of
 from cepheid.engine.tally import Tally
-from cepheid.engine.vector import Unit, Vector
+from cepheid.engine.vector import Mask, Unit, Vector
 from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern
-from cepheid.pattern.normal import Branch, Condition
+from cepheid.pattern.normal import Branch, Condition, ConditionKind
 from cepheid.pattern.normalise import normalise
 from cepheid.stats.estimates import Estimates
 
@@ -25,6 +25,15 @@ EVENTS = 20_000
 """How many events are looked at."""
 COMBINATIONS = 2_000
 """How many combinations of events each condition is tried on."""
+
+
+SAMPLED = (ConditionKind.EQUALITY, ConditionKind.COMPARISON, ConditionKind.GENERAL)
+"""The conditions that can be tried on single events."""
+
+
+def share(good: Mask) -> float:
+    """The share that satisfies a condition, of some that were tried; never quite none or all, since they are few."""
+    return (int(np.count_nonzero(good)) + 0.5) / (len(good) + 1)
 
 
 def estimate_all(patterns: Iterable[Pattern], table: pa.Table, columns: EventColumns) -> dict[Branch, Estimates]:
@@ -35,30 +44,38 @@ def estimate_all(patterns: Iterable[Pattern], table: pa.Table, columns: EventCol
         return {}
     unit = unit_of(normals, table.schema)
     step = max(1, table.num_rows // EVENTS)
-    types = EventTypes(v.type for b in branches for v in b.variables)
+    types = EventTypes(
+        [*(v.type for b in branches for v in b.variables), *(n.type for b in branches for n in b.negations)]
+    )
     ends = Batch(table.take(pa.array([0, table.num_rows - 1])), columns, unit, types).vector(columns.time).data
     span = max(1, int(ends[1]) - int(ends[0]))
     sample = Batch(table.take(pa.array(np.arange(0, table.num_rows, step))), columns, unit, types)
     rng = np.random.default_rng(0)
-    return {branch: _estimate(branch, sample, step / span, unit, rng) for branch in branches}
+    return {branch: _estimate(branch, sample, step, span, unit, rng) for branch in branches}
 
 
-def _estimate(branch: Branch, sample: Batch, weight: float, unit: Unit, rng: np.random.Generator) -> Estimates:
-    """``weight``: how many events per tick one event of the sample stands for."""
-    window = unit.ticks(branch.window.size) if branch.window.kind is s.WindowKind.TIME else branch.window.size
+def _estimate(branch: Branch, sample: Batch, step: int, span: int, unit: Unit, rng: np.random.Generator) -> Estimates:
+    """``step``: how many events one of the sample stands for; ``span``: how many ticks they took to come."""
+    if branch.window.kind is s.WindowKind.EVENTS:
+        windows = max(1.0, step * len(sample) / branch.window.size)
+    else:
+        length = unit.ticks(branch.window.size) if branch.window.kind is s.WindowKind.TIME else branch.window.size
+        windows = span / max(length, 1)
+    conditions = {v.name: branch.conditions for v in branch.variables} | {
+        n.name: n.conditions for n in branch.negations
+    }
     rows = {}
-    for variable in branch.variables:
-        filters = tuple(
-            over_row(c.expression) for c in branch.conditions if c.variables == {variable.name} and c.kind == "filter"
-        )
-        leaf = LeafProgram(variable.name, variable.type, filters, ())
-        taken = sample.taken_by(leaf, Tally("events", variable.name, ()))
-        rows[variable.name] = np.empty(0, dtype=np.int64) if taken is None else np.flatnonzero(taken)
-    counts = {name: len(found) * weight * max(window, 1) for name, found in rows.items()}
+    types = {v.name: v.type for v in branch.variables} | {n.name: n.type for n in branch.negations}
+    for name, type_ in types.items():
+        filters = [c for c in conditions[name] if c.variables == {name} and c.kind is ConditionKind.FILTER]
+        leaf = LeafProgram(name, type_, tuple(over_row(c.expression) for c in filters), ())
+        taken = sample.taken_by(leaf, Tally("events", name, ()))
+        rows[name] = np.empty(0, dtype=np.int64) if taken is None else np.flatnonzero(taken)
+    counts = {name: len(found) * step / windows for name, found in rows.items()}
     selectivity = {
         c: _share(c, rows, sample, unit, rng)
-        for c in branch.conditions
-        if c.kind in ("equality", "comparison", "general")
+        for c in (*branch.conditions, *(c for n in branch.negations for c in n.conditions))
+        if c.kind in SAMPLED
     }
     return Estimates(counts, selectivity)
 
@@ -66,7 +83,7 @@ def _estimate(branch: Branch, sample: Batch, weight: float, unit: Unit, rng: np.
 def _share(
     condition: Condition, rows: dict[str, npt.NDArray[np.int64]], sample: Batch, unit: Unit, rng: np.random.Generator
 ) -> float:
-    """The share of random combinations that satisfy a condition; never quite none or all, since they are few."""
+    """The share of random combinations of events that satisfy a condition."""
     if any(not len(rows[v]) for v in condition.variables):
         return 0.5
     chosen = {v: rng.choice(rows[v], COMBINATIONS) for v in sorted(condition.variables)}
@@ -75,5 +92,4 @@ def _share(
         assert isinstance(node, s.Attribute)
         return sample.vector(node.name).take(chosen[node.variable])
 
-    good = int(holds(condition.expression, lookup, unit, COMBINATIONS).sum())
-    return (good + 0.5) / (COMBINATIONS + 1)
+    return share(holds(condition.expression, lookup, unit, COMBINATIONS))

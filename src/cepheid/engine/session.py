@@ -7,20 +7,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.engine.clock import END, Watermark
+from cepheid.engine.clock import END, Watermark, unit_of
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes, InputError
 from cepheid.engine.negation import REJECTED
 from cepheid.engine.program import BranchProgram
 from cepheid.engine.snapshot import Arrays, below, pack, plan_to_json, prefixed, table_from_array, table_to_array
 from cepheid.engine.state import State
 from cepheid.engine.tally import CANDIDATES, Tally
-from cepheid.engine.vector import MICROSECONDS, NANOSECONDS, Unit
+from cepheid.engine.vector import MICROSECONDS
 from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern
-from cepheid.language.values import Interval, Timestamp
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.plan.tree import Plan
+from cepheid.stats.estimates import Estimates
 
 
 class Session:
@@ -107,6 +107,13 @@ class Session:
             "peak buffered events": sum(state.buffered.peak for state in self._states),
             "patterns": patterns,
         }
+
+    def estimates(self) -> dict[Branch, Estimates]:
+        """Arrival rates and selectivities of the last window, for each branch: what a new plan could be made with.
+
+        Rates come from exponential histograms, selectivities from random combinations of the events that are kept.
+        """
+        return {branch: found for state in self._states for branch, found in state.estimates().items()}
 
     def tallies(self) -> list[tuple[NormalForm, list[list[Tally]]]]:
         """For each pattern and branch what the parts of its plan have counted; nothing before the first event."""
@@ -237,21 +244,3 @@ def _refuse_clashes(normals: tuple[NormalForm, ...], schemas: list[pa.Schema]) -
                     f"the column {field.name!r} is {type_} in {owner} and {field.type} in {normal.name}. "
                     "Give one of them another name, or match the patterns apart."
                 )
-
-
-def unit_of(normals: tuple[NormalForm, ...], schema: pa.Schema) -> Unit:
-    """Nanoseconds if a column or a constant has them, else microseconds, which reach further."""
-    for field in schema:
-        if (pa.types.is_timestamp(field.type) or pa.types.is_duration(field.type)) and field.type.unit == "ns":
-            return NANOSECONDS
-    lengths = [
-        w.size for n in normals for b in n.branches for w in (b.window, b.slide) if w and w.kind is s.WindowKind.TIME
-    ]
-    expressions = [c.expression for n in normals for b in n.branches for c in b.conditions]
-    expressions += [c.expression for n in normals for b in n.branches for g in b.negations for c in g.conditions]
-    expressions += [item.expression for n in normals for item in n.output or ()]
-    for expression in expressions:
-        for node in s.walk(expression):
-            if isinstance(node, s.Literal) and isinstance(node.value, (Timestamp, Interval)):
-                lengths.append(node.value.nanoseconds)
-    return MICROSECONDS if all(length % 1000 == 0 for length in lengths) else NANOSECONDS

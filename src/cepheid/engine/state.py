@@ -14,8 +14,10 @@ from cepheid.engine.consume import Consumption
 from cepheid.engine.fields import PartitionCodes
 from cepheid.engine.ingest import Batch, Codes, EventColumns, EventTypes
 from cepheid.engine.joiner import NONE
+from cepheid.engine.kernels.join import TIME
 from cepheid.engine.lower import lower
 from cepheid.engine.matches import Matches
+from cepheid.engine.observe import Arrivals, observe
 from cepheid.engine.output import Output
 from cepheid.engine.positions import Positions
 from cepheid.engine.program import BranchProgram, FieldTable, LeafProgram
@@ -29,6 +31,7 @@ from cepheid.language import syntax as s
 from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.pattern.schema import columns_of
 from cepheid.plan.tree import Plan
+from cepheid.stats.estimates import Estimates
 
 
 class State:
@@ -83,6 +86,8 @@ class State:
             key: [(leaf.variable, self._leaves.index(leaf)) for leaf in _leaves(run)] for key, run in self.runs.items()
         }
         self.buffered = Tally("buffer", "events", ())
+        windows = {place: run.program.window for key, run in self.runs.items() for _, place in self._reads[key]}
+        self._arrivals = [Arrivals(windows[place]) for place in range(len(self._leaves))]
         self._partial = [t for run in self.runs.values() for t in run.tallies if t.kind in PARTIAL]
         self._new_rows = 0  # since what is old was last forgotten
         self._live = 0  # rows in the store that were not old then
@@ -125,6 +130,7 @@ class State:
             "partitions": partitions,
             "counts": [run.meta() for run in self.runs.values()],
             "leaves": [*leaves, self.buffered.dump()],
+            "arrivals": [arrivals.dump() for arrivals in self._arrivals],
             "new rows": [self._new_rows, self._live],
         }
 
@@ -149,6 +155,8 @@ class State:
             run.load_meta(counts)
         for tally, counts in zip([*self._leaf_tallies, self.buffered], meta["leaves"], strict=True):
             tally.load(counts)
+        for arrivals, found in zip(self._arrivals, meta["arrivals"], strict=True):
+            arrivals.load(found)
         for name, consumption in self._consumptions.items():
             consumption.load(below(f"consumption {name}", arrays))
         if self._positions is not None:
@@ -190,7 +198,11 @@ class State:
         events = batch.events if len(kept) == len(batch) else batch.events.take(pa.array(kept))
         numbers = self._store.append(list(batch.columns(self._table, self._codes, kept)), events)
         self._live += len(kept)
-        return [NONE if mask is None else numbers[mask[kept]] for mask in masks]
+        taken = [NONE if mask is None else numbers[mask[kept]] for mask in masks]
+        for rows, arrivals in zip(taken, self._arrivals, strict=True):
+            if len(rows):
+                arrivals.add(self._store.times(rows))
+        return taken
 
     def _forget(self, watermark: Watermark | None) -> None:
         """Drop what no later event can need. What is old does no harm, so this waits until it takes room."""
@@ -205,6 +217,8 @@ class State:
         if isinstance(oldest, int):
             self._live = self._store.evict(oldest)
         self._collect()
+        if self._codes.crowded and self._positions is None:  # every partition ever seen has its place in the count
+            self._codes.keep(self._store, self._table)
         for consumption in self._consumptions.values():
             consumption.forget(self._store.base)
 
@@ -224,6 +238,16 @@ class State:
             consumption.renumber(change)
 
     # --- what was counted
+
+    def estimates(self) -> dict[Branch, Estimates]:
+        """What is known of each branch from the events of the last window."""
+        now = int(self._store.values[TIME, : self._store.size].max(initial=0))
+        return {
+            run.program.branch: observe(
+                run, {name: self._arrivals[place].count(now) for name, place in self._reads[key]}
+            )
+            for key, run in self.runs.items()
+        }
 
     def tallies(self, name: str) -> list[list[Tally]]:
         """For each branch of a pattern its tallies, those of the leaves first."""

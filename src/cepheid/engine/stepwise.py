@@ -139,6 +139,9 @@ class StepwiseRun(BranchRun):
             for name, rows in self._taken.items():
                 self._taken[name] = rows[self._store.times(rows) >= oldest.of(rows, self._store)]
 
+    def events(self, name: str) -> Rows:
+        return self._taken[name] if name in self._taken else super().events(name)
+
     def count_kept(self) -> None:
         super().count_kept()
         self._steps.keep(len(self._starts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from cepheid.pattern.normal import Branch, Variable
+from cepheid.pattern.normal import Branch, Negation, Variable
 from cepheid.pattern.order import transitive_closure
 from cepheid.stats.estimates import Estimates
 
@@ -26,6 +26,14 @@ class Cardinality:
         for earlier, later in transitive_closure(branch.order):
             if earlier in self._before and later in self._before:
                 self._before[later].add(earlier)
+        self._negations = [
+            (
+                frozenset().union(n.after, n.before, *(c.variables - {n.name} for c in n.conditions)),
+                _struck(n, estimates),
+            )
+            for n in branch.negations
+            if n.after and n.before
+        ]
         self.of = cache(self._of)
         self._extensions = cache(self._linear_extensions)
 
@@ -33,10 +41,12 @@ class Cardinality:
         """Π W·r_i · Π sel_ij over the subset, times the chance that the events come in the order that SEQ demands.
 
         The papers give each ordered pair a selectivity of its own. Pairs are not independent (a < b and b < c imply
-        a < c), so the chance is counted: of all |S|! orders, those that keep the partial order.
+        a < c), so the chance is counted: of all |S|! orders, those that keep the partial order. A negation takes away
+        what it strikes, once all that it looks at is bound.
         """
         size = math.prod(self._counts[v] for v in subset)
         size *= math.prod(selectivity for needed, selectivity in self._conditions if needed <= subset)
+        size *= math.prod(1 - struck for needed, struck in self._negations if needed <= subset)
         return min(size * self._extensions(subset) / math.factorial(len(subset)), HUGE)
 
     def _linear_extensions(self, subset: frozenset[str]) -> int:
@@ -45,6 +55,17 @@ class Cardinality:
             return 1
         last = [v for v in subset if not any(v in self._before[other] for other in subset)]
         return sum(self._extensions(subset - {v}) for v in last)
+
+
+def _struck(negation: Negation, estimates: Estimates) -> float:
+    """The share of partial matches that have a negated event between two of theirs.
+
+    Those lie a third of a window apart in the mean, and events come independently of them.
+    """
+    conditions = [c for c in negation.conditions if negation.name in c.variables and len(c.variables) > 1]
+    expected = estimates.counts.get(negation.name, 0.0) / 3
+    expected *= math.prod(estimates.selectivity_of(c) for c in conditions)
+    return 1 - math.exp(-expected)
 
 
 def _count(variable: Variable, events: float) -> float:

@@ -78,6 +78,14 @@ class ExponentialHistogram:
             if here:
                 return
 
+    def dump(self) -> list[list[int]]:
+        """The newest times of the buckets, by size."""
+        return [list(here) for here in self._buckets]
+
+    def load(self, found: list[list[int]]) -> None:
+        self._buckets = [deque(times) for times in found]
+        self._total = sum(len(here) << level for level, here in enumerate(self._buckets))
+
     @property
     def buckets(self) -> int:
         """How many buckets are kept: the memory it takes."""

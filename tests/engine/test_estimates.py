@@ -1,0 +1,73 @@
+"""What a session knows of its stream."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cepheid
+from cepheid.engine.session import Session
+from cepheid.stats.estimates import Estimates
+
+PATTERN = cepheid.parse(
+    "PATTERN SEQ(A a, NOT(D d), B b, C c) WHERE a.x < b.x AND b.x < 0.5 AND c.k = a.k AND a.x + b.x > c.x WITHIN 1000"
+)
+ENGINE = cepheid.Engine([PATTERN])
+
+
+def stream(start: int, count: int, shares: list[float], seed: int = 0) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "ts": start + np.arange(count),
+            "type": np.array(["A", "B", "C", "D"])[rng.choice(4, count, p=shares)],
+            "x": rng.random(count),
+            "k": rng.integers(0, 4, count),
+        }
+    )
+
+
+def estimates(session: Session) -> Estimates:
+    [found] = session.estimates().values()
+    return found
+
+
+@pytest.mark.parametrize("size", [7, 500, 10_000])
+def test_rates_are_those_of_the_last_window(size: int) -> None:
+    session = ENGINE.open()
+    events = pa.concat_tables([stream(0, 10_000, [0.2, 0.2, 0.55, 0.05]), stream(10_000, 10_000, [0.6, 0.2, 0.1, 0.1])])
+    for start in range(0, 20_000, size):
+        session.push(events.slice(start, size), watermark=start)
+    found = estimates(session).counts
+    assert found == pytest.approx({"a": 600, "b": 100, "c": 100, "d": 100}, rel=0.3)
+
+
+@pytest.mark.parametrize("planner", ["auto", "dynamic", "pattern_order"])
+def test_selectivities_of_all_conditions_wherever_the_plan_has_them(planner: str) -> None:
+    session = cepheid.Engine([PATTERN], planner=planner).open()
+    session.push(stream(0, 3000, [0.3, 0.3, 0.3, 0.1]), watermark=2900)
+    found = {str(c): share for c, share in estimates(session).selectivity.items()}
+    assert found == pytest.approx({"a.x < b.x": 0.25, "a.k = c.k": 0.25, "a.x + b.x > c.x": 0.72}, abs=0.07)
+
+
+def test_a_snapshot_has_them() -> None:
+    session = ENGINE.open()
+    session.push(stream(0, 3000, [0.3, 0.3, 0.3, 0.1]), watermark=2900)
+    assert estimates(ENGINE.restore(session.snapshot())) == estimates(session)
+
+
+def test_memory_does_not_grow_with_new_strings() -> None:
+    pattern = cepheid.parse("PATTERN SEQ(A a, B b) WHERE a.k = b.k PARTITION BY p WITHIN 50")
+    engine = cepheid.Engine([pattern])
+    session = engine.open()
+    found = 0
+    for start in range(0, 400_000, 1000):
+        ts = np.arange(start, start + 1000)
+        table = pa.table({"ts": ts, "type": np.where(ts % 2 == 0, "A", "B"), "k": (ts // 2).astype(str), "p": ts // 4})
+        found += session.push(table, watermark=start + 1000).num_rows
+        if start == 200_000:
+            session = engine.restore(session.snapshot())
+    assert found == 200_000
+    codes = session._states[0]._codes
+    assert len(codes.strings) + sum(map(len, codes.partitions.values())) < 150_000
