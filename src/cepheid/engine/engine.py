@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
+
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.session import Session
 from cepheid.engine.snapshot import SnapshotError, plan_from_json, unpack
+from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.pattern.normalise import normalise
@@ -74,6 +77,41 @@ class Engine:
         session = self._session(normals, dict(zip(branches, map(plan_from_json, meta["plans"]), strict=True)))
         session.load(arrays, meta)
         return session
+
+    def output_schema(self, events: pa.Schema) -> pa.Schema:
+        """The columns of the matches in events of a schema, known without running.
+
+        >>> import cepheid, pyarrow
+        >>> engine = Engine([cepheid.parse("PATTERN SEQ(A a, B b) WITHIN 10 RETURN a.x + b.x AS total")])
+        >>> engine.output_schema(pyarrow.schema({"ts": "int64", "type": "string", "x": "int32"})).names
+        ['pattern', 'start', 'end', 'total']
+        """
+        return self.open().prepare(events)
+
+    def needed_columns(self, events: pa.Schema) -> list[str]:
+        """The columns of the events that the patterns look at or give out; the others may be left away.
+
+        >>> import cepheid, pyarrow
+        >>> engine = Engine([cepheid.parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10 RETURN a.y")])
+        >>> engine.needed_columns(pyarrow.schema({n: "int64" for n in ("ts", "type", "x", "y", "z")}))
+        ['ts', 'type', 'x', 'y']
+        """
+        normals = self._normals()
+        if any(normal.output is None for normal in normals):
+            return list(events.names)
+        branches = [branch for normal in normals for branch in normal.branches]
+        expressions = [
+            *(c.expression for b in branches for c in b.conditions),
+            *(c.expression for b in branches for n in b.negations for c in n.conditions),
+            *(item.expression for normal in normals for item in normal.output or ()),
+        ]
+        nodes = [node for expression in expressions for node in s.walk(expression)]
+        if any(isinstance(node, s.EventRef) for node in nodes):
+            return list(events.names)
+        named = {node.name for node in nodes if isinstance(node, (s.Attribute, s.Neighbour))}
+        named |= {name for branch in branches for name in branch.partition}
+        named |= {self.columns.time, self.columns.type or "", self.columns.tie_breaker or ""}
+        return [name for name in events.names if name in named]
 
     def _normals(self) -> tuple[NormalForm, ...]:
         return tuple(normalise(pattern) for pattern in with_names(self.patterns))

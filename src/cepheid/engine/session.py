@@ -63,7 +63,8 @@ class Session:
         if self._closed:
             raise ValueError("this session is closed; open another one")
         table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
-        self._prepare(table.schema)
+        if table.schema is not self._schema:
+            self.prepare(table.schema)
         batch = self._without_late(self._batch(table))
         self.counts["events"] += len(batch)
         if watermark is not None:
@@ -160,12 +161,18 @@ class Session:
         self.counts = Counter(meta["counts"])
         self._late = [table_from_array(array) for name, array in arrays.items() if name.startswith("late ")]
         if "schema" in arrays:
-            self._prepare(table_from_array(arrays["schema"]).schema)
+            self.prepare(table_from_array(arrays["schema"]).schema)
             for place, (state, found) in enumerate(zip(self._states, meta["states"], strict=True)):
                 state.load(below(f"state {place}", arrays), found)
 
-    def _prepare(self, schema: pa.Schema) -> None:
-        """What depends on the schema of the events, which comes with the first of them."""
+    def prepare(self, schema: pa.Schema) -> pa.Schema:
+        """Get ready for events with these columns; the columns of the matches. The first push does it too.
+
+        >>> import cepheid, pyarrow
+        >>> session = cepheid.Engine([cepheid.parse("PATTERN A a WITHIN 10 RETURN a.x")]).open()
+        >>> session.prepare(pyarrow.schema({"ts": "int64", "type": "string", "x": "double"})).names
+        ['pattern', 'start', 'end', 'x']
+        """
         if self._schema is None:
             names = {"time": self._columns.time, "type": self._columns.type, "tie_breaker": self._columns.tie_breaker}
             check(self._patterns, schema, **names)  # type: ignore[arg-type]
@@ -177,13 +184,15 @@ class Session:
                 )
                 for group in _by_clock(self._normals)
             ]  # fmt: skip
-            schemas = {name: found for state in self._states for name, found in state.schemas.items()}
-            _refuse_clashes(self._normals, [schemas[n.name] for n in self._normals])
             self._schema = schema
-        elif schema is not self._schema and not schema.equals(self._schema):
+        elif not schema.equals(self._schema):
             raise InputError(
                 f"the columns of this batch differ from those of the first: expected\n{self._schema}\ngot\n{schema}"
             )
+        schemas = {name: found for state in self._states for name, found in state.schemas.items()}
+        in_turn = [schemas[normal.name] for normal in self._normals]
+        _refuse_clashes(self._normals, in_turn)
+        return pa.unify_schemas(in_turn)
 
     def _batch(self, events: pa.Table) -> Batch:
         return Batch(events, self._columns, self._unit, self._types)
