@@ -112,6 +112,12 @@ class Batch:
         assert isinstance(node, s.Attribute)
         return self.vector(node.name)
 
+    def value(self, expression: s.Expression) -> Vector:
+        """An expression over one event, for each of them."""
+        if isinstance(expression, s.Attribute):
+            return self.vector(expression.name)
+        return evaluate(expression, self.lookup, self._unit, len(self))
+
     def times(self, name: str, role: str) -> Rows:
         """A column that must not be NULL."""
         found = self.vector(name)
@@ -136,12 +142,13 @@ class Batch:
                 break
             mask = mask & holds(condition, self.lookup, self._unit, len(self))
             counts.append(int(np.count_nonzero(mask)))
+        complete = True
         for value in leaf.needed:
-            valid = evaluate(value, self.lookup, self._unit, len(self)).valid
+            valid = self.value(value).valid
             if valid is not None:
-                mask = mask & valid
+                mask, complete = mask & valid, False
         if leaf.needed:
-            counts.append(int(np.count_nonzero(mask)))
+            counts.append(counts[-1] if complete else int(np.count_nonzero(mask)))
         for step, count in zip(tally.steps, counts, strict=False):  # after a step that nothing passes come no more
             tally.steps[step] += count
         return mask
@@ -165,13 +172,15 @@ class Batch:
         found: dict[int, Rows] = {}
         tie = self._columns.tie_breaker
         if self._ticks is None:
-            found[0] = self.times(self._columns.time, "time")[kept]
+            times = self.times(self._columns.time, "time")
+            found[0] = times if len(kept) == len(self) else times[kept]
         else:
             found[0], tie = self._ticks[kept], None
         found[1] = np.zeros(len(kept), dtype=np.int64) if tie is None else self.times(tie, "tie-breaker")[kept]
+        every = len(kept) == len(self)
         for expression, column in table.fields.items():
-            vector = evaluate(expression, self.lookup, self._unit, len(self))
-            found[column] = as_integers(vector.take(kept), codes.strings)
+            vector = self.value(expression)
+            found[column] = as_integers(vector if every else vector.take(kept), codes.strings)
         for names, column in table.partitions.items():
             vectors = [self.vector(name).take(kept) for name in names]
             coder = codes.partitions.setdefault(names, PartitionCodes())

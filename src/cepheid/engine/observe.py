@@ -13,7 +13,8 @@ from cepheid.pattern.normal import Condition
 from cepheid.stats.estimates import Estimates
 from cepheid.stats.histogram import ExponentialHistogram
 
-PIECES = 16
+FEW = 16
+PIECES = 4
 """A batch of many events is counted in so many pieces, one after the other."""
 
 
@@ -23,11 +24,17 @@ class Arrivals:
     def __init__(self, window: int) -> None:
         self._histogram = ExponentialHistogram(max(window, 1))
         self._now = 0
+        self._waiting = 0
 
     def add(self, ticks: Rows) -> None:
-        if len(ticks) <= PIECES:
-            self._add(int(ticks.max()), len(ticks))
+        if len(ticks) <= FEW:  # a few at a time are counted together
+            self._now = max(self._now, int(ticks[-1]))
+            self._waiting += len(ticks)
+            if self._waiting >= FEW:
+                self._flush()
             return
+        self._flush()
+        ticks = ticks[ticks > max(int(ticks.max()), self._now) - self._histogram.window]
         counts, edges = np.histogram(ticks, PIECES)
         for count, edge in zip(counts.tolist(), edges[1:].tolist(), strict=True):
             if count:
@@ -37,7 +44,13 @@ class Arrivals:
         self._now = max(self._now, tick)  # what comes late is counted now
         self._histogram.add(self._now, count)
 
+    def _flush(self) -> None:
+        if self._waiting:
+            self._histogram.add(self._now, self._waiting)
+            self._waiting = 0
+
     def dump(self) -> list[Any]:
+        self._flush()
         return [self._now, self._histogram.dump()]
 
     def load(self, found: list[Any]) -> None:
@@ -45,6 +58,7 @@ class Arrivals:
         self._histogram.load(found[1])
 
     def count(self, now: int) -> float:
+        self._flush()
         return self._histogram.count(max(now, self._now))
 
 

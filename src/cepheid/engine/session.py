@@ -63,7 +63,7 @@ class Session:
         if self._closed:
             raise ValueError("this session is closed; open another one")
         table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
-        if table.schema is not self._schema:
+        if self._schema is None or not table.schema.equals(self._schema):
             self.prepare(table.schema)
         batch = self._without_late(self._batch(table))
         self.counts["events"] += len(batch)
@@ -219,9 +219,10 @@ class Session:
     def _without_late(self, batch: Batch) -> Batch:
         if self._watermark is None or not len(batch):
             return batch
-        late = batch.times(self._columns.time, "time") < self._watermark
-        if not late.any():
+        times = batch.times(self._columns.time, "time")
+        if times.min() >= self._watermark:
             return batch
+        late = times < self._watermark
         self.counts["late events"] += int(late.sum())
         self._late.append(batch.events.filter(pa.array(late)))
         return self._batch(batch.events.filter(pa.array(~late)))

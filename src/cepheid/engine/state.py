@@ -193,15 +193,19 @@ class State:
         batch.times(self._columns.time, "time")
         masks = [batch.taken_by(leaf, tally) for leaf, tally in zip(self._leaves, self._leaf_tallies, strict=True)]
         some = [mask for mask in masks if mask is not None]
-        wanted = some[0] if len(some) == 1 else np.logical_or.reduce(some) if some else np.zeros(len(batch), np.bool_)
-        kept = np.flatnonzero(wanted)
-        events = batch.events if len(kept) == len(batch) else batch.events.take(pa.array(kept))
-        numbers = self._store.append(list(batch.columns(self._table, self._codes, kept)), events)
+        if not some:
+            return [NONE] * len(masks)
+        kept = np.flatnonzero(some[0] if len(some) == 1 else np.logical_or.reduce(some))
+        every = len(kept) == len(batch)
+        columns = list(batch.columns(self._table, self._codes, kept))
+        numbers = self._store.append(columns, batch.events if every else batch.events.take(pa.array(kept)))
         self._live += len(kept)
-        taken = [NONE if mask is None else numbers[mask[kept]] for mask in masks]
-        for rows, arrivals in zip(taken, self._arrivals, strict=True):
+        taken = []
+        for mask, arrivals in zip(masks, self._arrivals, strict=True):
+            rows = NONE if mask is None else numbers[mask if every else mask[kept]]
             if len(rows):
                 arrivals.add(self._store.times(rows))
+            taken.append(rows)
         return taken
 
     def _forget(self, watermark: Watermark | None) -> None:
@@ -226,9 +230,11 @@ class State:
         """Give up the rows that nothing refers to, once they are most of what there is."""
         if not self._store.crowded:
             return
-        parts = [rows for run in self.runs.values() for rows in run.rows()]
-        live = np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
-        change = self._store.keep(live[live >= self._store.base])
+        live = np.zeros(self._store.size, dtype=np.bool_)
+        for run in self.runs.values():
+            for rows in run.rows():
+                live[rows[rows >= self._store.base] - self._store.base] = True
+        change = self._store.keep(np.flatnonzero(live) + self._store.base)
         if change is None:
             return
         self._live = min(self._live, self._store.size)
