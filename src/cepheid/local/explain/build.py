@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cepheid.engine.negation import REJECTED
 from cepheid.engine.program import BranchProgram, JoinProgram, KleeneProgram, LeafProgram, NegationProgram
@@ -49,10 +49,16 @@ class _Builder:
         self._branch = program.branch
         self._tallies = {(tally.kind, tally.name): tally for tally in tallies}
         self._estimates = estimates
-        self._cardinality = None if estimates is None else Cardinality(program.branch, estimates)
+        # What a negation takes away is counted where it is checked.
+        self._cardinality = self._cardinality_with(())
         self._scale = scale
         self._conditions = {str(c): c for c in program.branch.conditions}
         self._order = transitive_closure(program.branch.order)
+
+    def _cardinality_with(self, negations: tuple[Negation, ...]) -> Cardinality | None:
+        if self._estimates is None:
+            return None
+        return Cardinality(replace(self._branch, negations=negations), self._estimates)
 
     def root(self) -> PlanNode:
         program = self._program
@@ -105,14 +111,17 @@ class _Builder:
 
     def _search(self, plan: Search, names: tuple[str, ...]) -> PlanNode:
         tally = self._tallies.get(("search", str(plan)))
-        texts = [str(c) for c in self._branch.conditions if len(c.variables) > 1]
         by = f" of PARTITION BY {', '.join(self._branch.partition)}" if self._branch.partition else ""
         found = {} if tally is None else tally.steps
         steps = [
             Step(f"candidates{by}, the variable with the fewest first", None, found.get(CANDIDATES)),
             Step("in order, in the window", None, found.get(IN_ORDER)),
-            *(Step(text, None, found.get(text)) for text in texts),
         ]
+        for condition in self._branch.conditions:
+            # What events are looked up by holds for all that are found, and is not counted.
+            is_key = condition.kind is ConditionKind.EQUALITY and not self._branch.partition
+            if len(condition.variables) > 1 and not condition.derived:
+                steps.append(Step(str(condition), None, None if is_key else found.get(str(condition))))
         inputs = tuple(self._leaf(self._program.leaves[name]) for name in names)
         return _counted("search", Step(f"search {', '.join(names)}", self._expected(names)), steps, inputs, tally)
 
@@ -171,7 +180,7 @@ class _Builder:
             Step(f"candidates {self._by(probe)}", None, found.get(CANDIDATES)),
             Step("where none may be", None, found.get(IN_ORDER)),
             *(Step(text, None, found.get(text)) for text in (*probe.labels, *probe.external_labels)),
-            Step("rejected by it", None, found.get(REJECTED)),
+            Step("rejected by it", self._expected_to_reject(negation), found.get(REJECTED)),
         ]
         return _counted("negation", Step(_forbidden(negation)), steps, (below, self._leaf(program.leaf)), tally)
 
@@ -215,6 +224,16 @@ class _Builder:
         if self._cardinality is None:
             return None
         return self._scale.of(self._cardinality.of(frozenset(names)), len(names))
+
+    def _expected_to_reject(self, negation: Negation) -> float | None:
+        """Only an event between two others has a chance that can be told; and how often it comes must be known."""
+        if self._estimates is None or negation.name not in self._estimates.counts or self._branch.stepwise:
+            return None
+        names = frozenset(v.name for v in self._branch.variables)
+        without, with_it = self._cardinality, self._cardinality_with((negation,))
+        if without is None or with_it is None or not (negation.after and negation.before):
+            return None
+        return self._scale.of(without.of(names) - with_it.of(names), len(names))
 
     def _share(self, label: str) -> float | None:
         condition: Condition | None = self._conditions.get(label)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ from cepheid.plan.cardinality import Cardinality
 from cepheid.plan.cost import tree_cost
 from cepheid.stats.estimates import Estimates, nothing_known
 
+NOTHING = (s.ReturnItem(s.Literal(1), "one"),)
+"""What a pattern returns, if only the number of its matches matters."""
 ASSUMED = (
     "Without events, one event of each variable in a window is assumed, and of conditions what is usual of their kind."
 )
@@ -111,7 +113,8 @@ def explain(
         max_partial_matches=max_partial_matches, **options,
     )  # fmt: skip
     estimates = dict(engine.estimates) or estimate_all(engine.patterns, table, columns)
-    session = engine.open()
+    counted = [replace(pattern, output=NOTHING, source=None) for pattern in engine.patterns]
+    session = replace(engine, patterns=counted).open()
     matches = run(session, table, time, batch_size)
     counts = {item["values"]: item["counts"] for item in pc.value_counts(matches["pattern"]).to_pylist()}
     plans = []
@@ -157,8 +160,7 @@ def _plan(
             branches.append(BranchPlan("", None, never=branch.never))
             continue
         program, tallies = next(rest)
-        # Estimates are of windows of time.
-        known = None if branch.window.kind is s.WindowKind.EVENTS else estimates.get(branch)
+        known = estimates.get(branch)
         cost = None
         if known is not None and program.plan is not None and not branch.stepwise:
             cost = tree_cost(program.plan, Cardinality(branch, known))
@@ -179,14 +181,15 @@ def _words(engine: Engine, program: BranchProgram) -> str:
 
 def _share(window: s.Window, times: pa.ChunkedArray) -> float | None:
     """Which part of the stream a window is."""
-    if len(times) < 2 or window.kind is s.WindowKind.EVENTS:
+    if len(times) < 2:
         return None
-    if window.kind is s.WindowKind.TIME:
-        first, last = (time.cast(pa.timestamp("us")).value for time in (times[0], times[-1]))
-        size = window.size / 1000
-    else:
-        first, last, size = times[0].as_py(), times[-1].as_py(), window.size
-    return float(max(size, 1) / max(last - first, 1))
+    match window.kind:
+        case s.WindowKind.EVENTS:
+            return window.size / len(times)
+        case s.WindowKind.TIME:
+            first, last = (time.cast(pa.timestamp("us")).value for time in (times[0], times[-1]))
+            return float(max(window.size / 1000, 1) / max(last - first, 1))
+    return float(max(window.size, 1) / max(times[-1].as_py() - times[0].as_py(), 1))
 
 
 def _totals(report: Mapping[str, Any]) -> str:

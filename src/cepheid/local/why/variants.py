@@ -7,18 +7,19 @@ from dataclasses import replace
 
 from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern
+from cepheid.local.explain.explain import NOTHING
 from cepheid.pattern.expand import expand
-from cepheid.pattern.normal import Branch, NormalForm
-
-NOTHING = (s.ReturnItem(s.Literal(1), "one"),)
-"""What a variant returns, if only the number of its matches matters."""
+from cepheid.pattern.normal import Branch, NormalForm, has_neighbours
 
 
 def branch_patterns(pattern: Pattern, normal: NormalForm) -> Iterator[tuple[Branch, Pattern]]:
     """Each alternative as a pattern of its own, with the conditions that its plan has."""
     for structure, branch in zip(expand(pattern.structure), normal.branches, strict=True):
-        conditions = [c.expression for c in branch.conditions if not c.derived]
-        conditions += [c.expression for n in branch.negations for c in n.conditions if not c.derived]
+        planned = (*branch.conditions, *(c for n in branch.negations for c in n.conditions))
+        conditions = [c.expression for c in planned if not c.derived and not has_neighbours(c.expression)]
+        # A plan may ask for a part of what was asked of neighbours, which could not be written alone.
+        written = (c for c in s.conjuncts(pattern.condition) if s.variables(c) <= {*branch.names})
+        conditions += [c for c in written if has_neighbours(c)]
         kept = _only(structure, branch.names)
         assert kept is not None
         alone = replace(pattern, structure=kept, output=NOTHING, source=None)
@@ -26,11 +27,21 @@ def branch_patterns(pattern: Pattern, normal: NormalForm) -> Iterator[tuple[Bran
 
 
 def with_conditions(pattern: Pattern, conditions: Collection[s.Expression]) -> Pattern:
-    return replace(pattern, condition=s.conjunction(conditions) if conditions else None)
+    """With these conditions in place of its own. An AND among them stays one condition: it is judged as a whole."""
+    whole = [s.Not(s.Not(c)) if isinstance(c, s.And) else c for c in conditions]
+    return replace(pattern, condition=s.conjunction(whole) if whole else None)
 
 
 def conditions_of(pattern: Pattern) -> tuple[s.Expression, ...]:
-    return s.conjuncts(pattern.condition)
+    """The conditions as :func:`with_conditions` was given them."""
+    return tuple(_unwrapped(c) for c in s.conjuncts(pattern.condition))
+
+
+def _unwrapped(expression: s.Expression) -> s.Expression:
+    match expression:
+        case s.Not(s.Not(s.And() as inner)):
+            return inner
+    return expression
 
 
 def without_condition(pattern: Pattern, condition: s.Expression) -> Pattern:
