@@ -96,7 +96,7 @@ def draw(patterns: Sequence[PatternPlan], events: int | None, notes: Sequence[st
 
 def _branch(branch: BranchPlan, prefix: str, y: float, *, with_found: bool) -> tuple[list[str], float, float]:
     """What is drawn, how far it reaches to the right, and how high it is."""
-    title = prefix + branch_title(branch)
+    title = prefix + branch_title(branch).replace("⋈", "+")  # few monospaced fonts have the sign
     parts = [_text(MARGIN, y + FONT, title, PALE)]
     right = MARGIN + _width(title)
     if branch.root is None:
@@ -182,7 +182,8 @@ def _step(box: _Box, step: Step, y: float, columns: tuple[int, int], most: int, 
             f'<rect x="{right - bar:.1f}" y="{y + 1:.1f}" width="{bar:.1f}" height="{LINE - 3}" rx="2" '
             f'fill="{BARS[box.node.kind]}"/>'
         )
-        colour = SURPRISE if step.surprise or step.found == 0 else INK
+        dry = step.found == 0 and box.node.kind != "negation"
+        colour = SURPRISE if step.surprise or dry else INK
         yield _text(right, base, number(step.found), colour, anchor="end", hint=step.surprise)
         right = place
     if found:
