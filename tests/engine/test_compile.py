@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,21 @@ def test_the_first_run_on_a_machine_says_that_it_compiles_and_the_second_does_no
     assert (cold.stdout, warm.stdout) == ("1\n1\n", "1\n1\n"), cold.stderr
     assert cold.stderr.count("compiling the engine, once on this machine") == 1
     assert warm.stderr == ""
+
+
+def test_a_change_in_any_file_of_kernels_makes_compiled_code_stale(tmp_path: Path) -> None:
+    package = shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    where = {"PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    keyed = (
+        MATCH.replace("WITHIN", "WHERE a.x = b.x WITHIN").replace('"A"', '"A", "x": 1').replace('"B"', '"B", "x": 1')
+    )
+    keyed = keyed.replace('5", events', '5", events, planner="dynamic"')
+    assert run(["-c", keyed], **where).stdout == "1\n1\n"
+    kernels = package / "cepheid/engine/kernels/join.py"
+    changed = kernels.read_text("utf-8").replace(">> 20) & (buckets - 1)", ">> 19) & (buckets - 1)")
+    kernels.write_text(changed, "utf-8")
+    again = run(["-c", keyed], **where)
+    assert (again.stdout, again.stderr.count("compiling")) == ("1\n1\n", 1)
 
 
 def test_kernels_mean_the_same_uncompiled() -> None:

@@ -36,8 +36,9 @@ class Watermark:
         """For tuples with these rows in them."""
         if self.partition is None or isinstance(self.ticks, int):
             return self.ticks
-        found: Rows = self.ticks[store.values[self.partition][rows - store.base]]
-        return found
+        partitions = store.values[self.partition][rows - store.base]
+        # A partition that is newer than the watermark has nothing behind it.
+        return np.where(partitions < len(self.ticks), self.ticks[np.minimum(partitions, len(self.ticks) - 1)], 0)
 
     def back(self, ticks: int) -> Watermark:
         """The same some ticks earlier; the end of the stream stays the end."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -20,6 +21,7 @@ _said = False
 def kernel(function: _F) -> _F:
     """Compile a function that the engine calls."""
     compiled = numba.njit(function, cache=True, nogil=True)
+    _stamp(compiled)
     called = False
 
     @functools.wraps(function)
@@ -31,6 +33,25 @@ def kernel(function: _F) -> _F:
         return compiled(*arguments)
 
     return cast(_F, call)
+
+
+@functools.cache
+def _files() -> tuple[tuple[str, int, int], ...]:
+    """The files with kernels, as they are now."""
+    found = sorted(Path(__file__).parent.rglob("*.py"))
+    return tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in found)
+
+
+def _stamp(compiled: Any) -> None:
+    """Compiled code is of use while none of the files has changed: small functions are compiled into their callers.
+
+    The compiler by itself looks at the caller's file alone.
+    """
+    try:
+        file = compiled._cache._cache_file
+        file._source_stamp = (file._source_stamp, _files())
+    except AttributeError:  # not compiled at all, or a compiler that keeps its cache otherwise
+        return
 
 
 def _announce(compiled: Any) -> None:

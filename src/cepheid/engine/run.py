@@ -270,15 +270,18 @@ class BranchRun:
         rows = np.where(tuples.rows < 0, tuples.rows, change(np.maximum(tuples.rows, 0)))
         return Tuples(rows, tuples.lo, tuples.hi)
 
+    def _set_columns(self) -> list[Rows]:
+        """Every column that holds numbers of sets."""
+        kept = [(stage.tuples.tuples.rows, stage.program.from_tuples.outer) for stage in self._stages[1:]]
+        kept += [(m.tuples.rows, m.variables) for m in (*self._waiting, *self._held)]
+        return [rows[:, names.index(n)] for rows, names in kept for n in names if f"first {n}" in names]
+
     def _forget_sets(self) -> None:
         """Keep the sets that waiting tuples refer to, and no others."""
-        kept = [(stage.tuples.tuples.rows, stage.program.from_tuples.outer) for stage in self._stages[1:]]
-        columns = [(m.tuples.rows, m.variables) for m in (*self._waiting, *self._held)] + kept
-        places = [(rows, names.index(n)) for rows, names in columns for n in names if f"first {n}" in names]
-        numbers = [rows[:, place] for rows, place in places]
-        renumbered = self.sets.keep(np.concatenate(numbers) if numbers else NONE)
-        for rows, place in places:
-            rows[:, place] = [renumbered[int(number)] for number in rows[:, place]]
+        columns = self._set_columns()
+        renumbered = self.sets.keep(np.concatenate(columns) if columns else NONE)
+        for column in columns:
+            column[:] = [renumbered[int(number)] for number in column]
 
     # --- windows that slide
 

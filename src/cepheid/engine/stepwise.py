@@ -1,8 +1,8 @@
 """skip_till_next and strict: each variable takes the first later event that fits.
 
-A run starts at an event of the first variable. When the watermark has passed the end of its window, all of its events
-are known, and it is followed to its end. All runs that are ready are followed together: a step binds a variable, or
-looks at the next time of a set, for all of them at once.
+A run starts at an event of the first variable. It is followed as far as the watermark, up to which all events are
+known, and goes on from there when the watermark does. All runs are followed together: a step binds a variable, or looks
+at the next time of a set, for all of them at once.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.engine.clock import Watermark
-from cepheid.engine.joiner import Rows
+from cepheid.engine.joiner import NONE, Rows
 from cepheid.engine.kernels.join import TIE, TIME
 from cepheid.engine.matches import Matches
-from cepheid.engine.program import BranchProgram, first_column, kleene_columns
+from cepheid.engine.program import BranchProgram, first_column, kleene_columns, last_column
 from cepheid.engine.relation import Tuples
 from cepheid.engine.run import BranchRun
-from cepheid.engine.snapshot import Arrays
+from cepheid.engine.snapshot import Arrays, below, prefixed
 from cepheid.engine.store import RowStore
 from cepheid.engine.tally import Tally
 from cepheid.engine.vector import Mask, Unit
@@ -42,27 +42,33 @@ class _Line:
     time: Rows
     partition: Rows
     takes: dict[str, Mask]
+    by_row: Rows
+
+    def place(self, rows: Rows) -> Rows:
+        found: Rows = self.by_row[np.searchsorted(self.rows, rows, sorter=self.by_row)]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
     """Runs that have bound the same variables.
 
-    ``group``: that of the last event; ``open``: strict only, whether one may follow it.
+    ``window``: with SLIDE, where it starts; ``group``: that of the last event; ``limit``: the last tick of the window;
+    ``open``: strict only, whether an event may follow.
     """
 
     columns: dict[str, Rows]
-    start: Rows
+    window: Rows
     group: Rows
     limit: Rows
     open: Mask
 
     def __len__(self) -> int:
-        return len(self.start)
+        return len(self.limit)
 
     def take(self, chosen: Rows | Mask) -> _Runs:
         columns = {name: column[chosen] for name, column in self.columns.items()}
-        return _Runs(columns, self.start[chosen], self.group[chosen], self.limit[chosen], self.open[chosen])
+        return _Runs(columns, self.window[chosen], self.group[chosen], self.limit[chosen], self.open[chosen])
 
 
 def _joined(parts: list[_Runs]) -> _Runs:
@@ -71,7 +77,7 @@ def _joined(parts: list[_Runs]) -> _Runs:
     columns = {name: np.concatenate([p.columns[name] for p in parts]) for name in parts[0].columns}
     return _Runs(
         columns,
-        np.concatenate([p.start for p in parts]),
+        np.concatenate([p.window for p in parts]),
         np.concatenate([p.group for p in parts]),
         np.concatenate([p.limit for p in parts]),
         np.concatenate([p.open for p in parts]),
@@ -85,9 +91,11 @@ class StepwiseRun(BranchRun):
         super().__init__(program, store, unit, ties=ties, limit=limit)
         self._strict = EVERY in program.leaves
         self._taken = {name: np.empty(0, dtype=np.int64) for name in program.leaves}
-        self._starts = np.empty(0, dtype=np.int64)
-        self._limits = np.empty(0, dtype=np.int64)
-        self._windows = np.empty(0, dtype=np.int64)
+        self._starts = NONE  # events of the first variable that the watermark has not passed
+        # Runs that wait for an event: for a variable's place in the pattern, and whether it has a set that is growing.
+        self._pending: dict[tuple[int, bool], list[_Runs]] = {}
+        self._known: Watermark | None = None  # how far all runs have been followed …
+        self._now: Watermark | None = None  # … and how far they can be
         names = [v.name for v in program.branch.variables]
         self._steps = Tally("steps", " → ".join(names), [f"runs that bound {name}" for name in names])
         self._levels: list[list[s.Expression]] = [[] for _ in range(len(names) + 1)]
@@ -107,19 +115,19 @@ class StepwiseRun(BranchRun):
         for name in self._taken:
             if len(new[name]):
                 self._taken[name] = np.concatenate([self._taken[name], new[name]])
-        self._add_starts(new[self.program.branch.variables[0].name])
-        ready = np.zeros(len(self._starts), dtype=np.bool_)
-        if watermark is not None:
-            ready = self._limits < watermark.of(self._starts, self._store)
-        found = self._follow(self._starts[ready], self._limits[ready], self._windows[ready])
-        self._starts, self._limits, self._windows = (a[~ready] for a in (self._starts, self._limits, self._windows))
-        return self.negations.surviving(found)
+        self._starts = np.concatenate([self._starts, new[self.program.branch.variables[0].name]])
+        if watermark is None:
+            return self._nothing()
+        self._now = watermark
+        found = self._follow(watermark)
+        self._known = watermark
+        return self._decide(found, watermark) if self.program.negations else found
 
-    def _add_starts(self, rows: Rows) -> None:
-        """A run for each event of the first variable; with SLIDE, for each window that holds it."""
+    def _begun(self, rows: Rows, line: _Line) -> tuple[_Runs, Rows]:
+        """A run for each event of the first variable; with SLIDE, for each window that holds it. And their places."""
         times = self._store.times(rows)
         if self._slide is None:
-            starts, limits, windows = rows, times + self._window, times
+            limits, windows = times + self._window, times
         else:
             size, step = self.program.window, self._step
             first, last = (times - size) // step + 1, times // step
@@ -127,10 +135,9 @@ class StepwiseRun(BranchRun):
             which = np.repeat(np.arange(len(rows)), counts)
             offset = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
             windows = (first[which] + offset) * step
-            starts, limits = rows[which], windows + size - 1
-        self._starts = np.concatenate([self._starts, starts])
-        self._limits = np.concatenate([self._limits, limits])
-        self._windows = np.concatenate([self._windows, windows])
+            rows, limits = rows[which], windows + size - 1
+        places = line.place(rows)
+        return _Runs({}, windows, line.group[places] - 1, limits, np.ones(len(rows), dtype=np.bool_)), places
 
     def forget(self, watermark: Watermark | None) -> None:
         super().forget(watermark)
@@ -144,57 +151,107 @@ class StepwiseRun(BranchRun):
 
     def count_kept(self) -> None:
         super().count_kept()
-        self._steps.keep(len(self._starts))
+        self._steps.keep(len(self._starts) + sum(len(part) for parts in self._pending.values() for part in parts))
 
     def rows(self) -> list[Rows]:
-        return [*super().rows(), *self._taken.values(), self._starts]
+        columns = [column for _, runs in self._open_runs() for column in runs.columns.values()]
+        return [*super().rows(), *self._taken.values(), self._starts, *columns]
 
     def renumber(self, change: Callable[[Rows], Rows]) -> None:
         super().renumber(change)
         self._taken = {name: change(rows) for name, rows in self._taken.items()}
         self._starts = change(self._starts)
+        for _, runs in self._open_runs():
+            for name, column in runs.columns.items():
+                runs.columns[name] = np.where(column < 0, column, change(np.maximum(column, 0)))
+
+    def _open_runs(self) -> list[tuple[tuple[int, bool], _Runs]]:
+        return [(key, runs) for key, parts in self._pending.items() for runs in parts]
+
+    def _set_columns(self) -> list[Rows]:
+        return [
+            *super()._set_columns(),
+            *(r.columns[n] for _, r in self._open_runs() for n in self.scope.kleene & {*r.columns}),
+        ]
 
     @property
     def horizon(self) -> int:
         return 2 * self._window
 
     def dump(self) -> Arrays:
-        taken = {f"taken {name}": rows for name, rows in self._taken.items()}
-        pending = {"starts": self._starts, "limits": self._limits, "windows": self._windows}
-        return {**super().dump(), **taken, **pending}
+        found = {**super().dump(), "starts": self._starts}
+        found |= {f"taken {name}": rows for name, rows in self._taken.items()}
+        for place, ((level, growing), runs) in enumerate(self._open_runs()):
+            parts = {"key": np.array([level, growing]), "window": runs.window, "limit": runs.limit, "open": runs.open}
+            columns = {f"column {name}": column for name, column in runs.columns.items()}
+            found |= prefixed(f"pending {place}", {**parts, **columns})
+        return found
 
     def load(self, arrays: Arrays) -> None:
         super().load(arrays)
         self._taken = {name: arrays[f"taken {name}"] for name in self._taken}
-        self._starts, self._limits, self._windows = arrays["starts"], arrays["limits"], arrays["windows"]
+        self._starts = arrays["starts"]
+        place = 0
+        while found := below(f"pending {place}", arrays):
+            level, growing = found["key"].tolist()
+            columns = {n.removeprefix("column "): column for n, column in found.items() if n.startswith("column ")}
+            runs = _Runs(
+                columns, found["window"], np.zeros(len(found["limit"]), np.int64), found["limit"], found["open"]
+            )
+            self._pending.setdefault((level, bool(growing)), []).append(runs)
+            place += 1
 
     # --- following runs
 
-    def _follow(self, starts: Rows, limits: Rows, windows: Rows) -> Matches:
+    def _follow(self, watermark: Watermark) -> Matches:
+        """Go on with all runs as far as events are known; the matches that this makes."""
+        nothing = self._nothing()
+        ready = self._store.times(self._starts) < watermark.of(self._starts, self._store)
+        starts, self._starts = self._starts[ready], self._starts[~ready]
+        pending, self._pending = self._pending, {}
+        if not len(starts) and not pending:
+            return nothing
+        line = self._line(watermark)
+        parts = []
+        for (level, growing), waiting in pending.items():
+            runs = _joined(waiting)
+            runs = replace(runs, group=line.group[line.place(self._last_rows(runs, level, growing))])
+            parts.append(self._growing(runs, level, line) if growing else self._bind(runs, level, line))
+        if len(starts):
+            runs, places = self._begun(starts, line)
+            parts.append(self._bind(runs, 0, line, places))
+        parts = [part for part in parts if len(part)]
+        if not parts:
+            return nothing
+        done = _joined(parts)
         names = self.program.columns
-        nothing = Matches(names, Tuples.empty(len(names)), None if self._slide is None else windows[:0])
-        if not len(starts):
-            return nothing
-        line = self._line()
-        place = np.searchsorted(np.sort(line.rows), starts)
-        position = np.argsort(line.rows)[place]
-        runs = _Runs({}, np.arange(len(starts)), line.group[position] - 1, limits, np.ones(len(starts), dtype=np.bool_))
-        done = self._bind(runs, 0, line, position)
-        if not len(done):
-            return nothing
         rows = np.stack([done.columns[name] for name in names], axis=1)
         variables = [v.name for v in self.program.branch.variables]
         lo = self._store.times(done.columns[first_column(variables[0], names)])
-        last = variables[-1]
-        hi = self._store.times(done.columns[f"last {last}" if f"last {last}" in names else last])
-        found = Matches(names, Tuples(rows, lo, hi), None if self._slide is None else windows[done.start])
-        key = np.concatenate([self._identity(found), windows[done.start].reshape(-1, 1)], axis=1)
-        if self._slide is None:
-            key = key[:, :-1]
-        _, chosen = np.unique(
-            key, axis=0, return_index=True
-        )  # runs that begin with one set of tied events are the same
+        hi = self._store.times(done.columns[last_column(variables[-1], names)])
+        found = Matches(names, Tuples(rows, lo, hi), None if self._slide is None else done.window)
+        key = self._identity(found)
+        if self._slide is not None:
+            key = np.concatenate([key, done.window.reshape(-1, 1)], axis=1)
+        # Runs that begin with one set of tied events are the same.
+        _, chosen = np.unique(key, axis=0, return_index=True)
         return found.take(np.sort(chosen))
+
+    def _last_rows(self, runs: _Runs, level: int, growing: bool) -> Rows:
+        """The last event of each run."""
+        name = self.program.branch.variables[level if growing else level - 1].name
+        return runs.columns[last_column(name, tuple(runs.columns))]
+
+    def _wait(self, runs: _Runs, level: int, line: _Line, *, growing: bool) -> Mask:
+        """Keep those runs for later that an event to come could help; which they are."""
+        assert self._now is not None
+        waiting: Mask = runs.limit >= self._now.of(self._last_rows(runs, level, growing), self._store)
+        if self._strict:
+            begin, end = self._after(runs, line)
+            waiting = waiting & runs.open & (begin == end)
+        if waiting.any():
+            self._pending.setdefault((level, growing), []).append(runs.take(waiting))
+        return waiting
 
     def _identity(self, found: Matches) -> Rows:
         """The matches with equal sets under equal numbers."""
@@ -207,8 +264,9 @@ class StepwiseRun(BranchRun):
             rows[:, place] = [known.setdefault(part.tobytes(), len(known)) for part in parts]
         return rows
 
-    def _line(self) -> _Line:
+    def _line(self, watermark: Watermark) -> _Line:
         rows = np.unique(np.concatenate(list(self._taken.values())))
+        rows = rows[self._store.times(rows) < watermark.of(rows, self._store)]
         at = rows - self._store.base
         values = self._store.values
         column = self.program.partition
@@ -220,7 +278,7 @@ class StepwiseRun(BranchRun):
         fresh[1:] = (np.diff(partition) != 0) | (np.diff(time) != 0) | (np.diff(tie) != 0)
         begins = np.append(np.flatnonzero(fresh), len(rows))
         takes = {name: np.isin(rows, taken) for name, taken in self._taken.items()}
-        return _Line(rows, np.cumsum(fresh) - 1, begins, time, partition, takes)
+        return _Line(rows, np.cumsum(fresh) - 1, begins, time, partition, takes, np.argsort(rows))
 
     def _bind(self, runs: _Runs, level: int, line: _Line, at: Rows | None = None) -> _Runs:
         """Bind the variables from a level on. ``at``: where the runs start, for the first variable."""
@@ -233,9 +291,17 @@ class StepwiseRun(BranchRun):
         which, positions = self._single(runs, line, variable.name) if at is None else (np.arange(len(runs)), at)
         which, positions = self._fitting(runs, which, positions, level, line)
         if at is None:
+            self._wait_without(runs, which, level, line)
             which, positions = _first(which, positions, line, len(runs))
         self._steps.steps[f"runs that bound {variable.name}"] += len(which)
         return self._bind(self._extended(runs, which, positions, variable.name, line), level + 1, line)
+
+    def _wait_without(self, runs: _Runs, which: Rows, level: int, line: _Line) -> None:
+        """Of the runs that found nothing for a variable, those may wait that still can."""
+        missing = np.ones(len(runs), dtype=np.bool_)
+        missing[which] = False
+        if missing.any():
+            self._wait(runs.take(missing), level, line, growing=False)
 
     def _extended(self, runs: _Runs, which: Rows, positions: Rows, name: str, line: _Line) -> _Runs:
         chosen = runs.take(which)
@@ -257,6 +323,10 @@ class StepwiseRun(BranchRun):
         if self._strict:
             following = np.minimum(runs.group + 2, len(line.begins) - 1)
             end = np.where(runs.open, np.minimum(end, line.begins[following]), begin)
+        elif self._known is not None:  # what was known before has been looked at
+            known = self._known.back(1).of(line.rows[here], self._store)
+            first = _end_of_window(line.partition, line.time, line.partition[here], np.broadcast_to(known, len(runs)))
+            begin = np.maximum(begin, first)
         return begin, np.maximum(np.minimum(end, last + 1), begin)
 
     def _single(self, runs: _Runs, line: _Line, name: str) -> tuple[Rows, Rows]:
@@ -283,21 +353,25 @@ class StepwiseRun(BranchRun):
 
     def _grow(self, runs: _Runs, level: int, line: _Line, at: Rows | None) -> _Runs:
         """A KL variable takes every event that fits, a time after the other, until the next variable can be bound."""
+        if at is None:
+            active = self._opened(runs, level, line)
+        else:
+            parts = list(self._taking(runs, line.group[at], level, line, starting=True))
+            active = _joined(parts) if parts else runs.take(NONE)
+        return self._growing(active, level, line)
+
+    def _growing(self, active: _Runs, level: int, line: _Line) -> _Runs:
         variables = self.program.branch.variables
         variable = variables[level]
         last = level + 1 == len(variables)
         finished: list[_Runs] = []
-        if at is None:
-            active = self._opened(runs, level, line)
-        else:
-            active = _joined(
-                [*self._taking(replace(runs, columns={}), line.group[at], level, line, starting=True)]
-                or [runs.take(runs.start[:0])]
-            )
         while len(active):
             group, there = self._next_group(active, line, variable.name, None if last else variables[level + 1].name)
-            if last:
-                finished.append(active.take(~there))
+            if not there.all():
+                ended = active.take(~there)
+                waiting = self._wait(ended, level, line, growing=True)
+                if last:
+                    finished.append(ended.take(~waiting))
             active, group = active.take(there), group[there]
             if not len(active):
                 break
@@ -307,9 +381,9 @@ class StepwiseRun(BranchRun):
                     finished.append(active.take(closed))
                     active, group = active.take(~closed), group[~closed]
             parts = list(self._taking(active, group, level, line, starting=False))
-            active = _joined(parts) if parts else active.take(np.zeros(len(active), dtype=np.bool_))
+            active = _joined(parts) if parts else active.take(NONE)
         if not finished:
-            return self._empty(level)
+            return self._empty()
         done = _joined(finished)
         self._steps.steps[f"runs that bound {variable.name}"] += len(done)
         if not last:
@@ -319,24 +393,24 @@ class StepwiseRun(BranchRun):
             done = done.take(self.scope.holds(condition, done.columns, len(done)))
         return done
 
-    def _empty(self, level: int) -> _Runs:
-        none = np.empty(0, dtype=np.int64)
-        columns = dict.fromkeys(self.program.columns, none)
-        return _Runs(columns, none, none, none, np.empty(0, dtype=np.bool_))
+    def _empty(self) -> _Runs:
+        columns = dict.fromkeys(self.program.columns, NONE)
+        return _Runs(columns, NONE, NONE, NONE, np.empty(0, dtype=np.bool_))
 
     def _opened(self, runs: _Runs, level: int, line: _Line) -> _Runs:
         """The first time at which a set that is not the first variable takes something."""
         name = self.program.branch.variables[level].name
         which, positions = self._single(runs, line, name)
         good = self._may_join(runs, which, positions, level, line)
+        self._wait_without(runs, which[good], level, line)
         which, positions = _first(which[good], positions[good], line, len(runs))
         if not len(which):
-            return runs.take(runs.start[:0].astype(np.int64))
+            return runs.take(NONE)
         chosen = runs.take(np.unique(which))
         group = np.zeros(len(runs), dtype=np.int64)
         group[which] = line.group[positions]
         parts = list(self._taking(chosen, group[np.unique(which)], level, line, starting=True))
-        return _joined(parts) if parts else runs.take(runs.start[:0])
+        return _joined(parts) if parts else runs.take(NONE)
 
     def _may_join(self, runs: _Runs, which: Rows, positions: Rows, level: int, line: _Line) -> Mask:
         """Whether an event could be added to the set of a run, or begin one."""
