@@ -49,6 +49,21 @@ def test_a_negated_event_strikes_even_if_it_comes_late_within_the_watermark() ->
     assert pairs(session.push(events(), watermark=30)) == []
 
 
+@pytest.mark.parametrize("strategy", ["skip_till_next", "strict"])
+def test_a_selected_match_is_reported_when_the_watermark_has_passed_it(strategy: str) -> None:
+    session = open_session(f"PATTERN SEQ(A a, B b) USING {strategy} WITHIN 1000 RETURN a.ts AS x, b.ts AS y")
+    assert pairs(session.push(events((1, "A"), (2, "B"), (5, "A")), watermark=2)) == []  # another B may come at 2
+    assert pairs(session.push(events(), watermark=3)) == [(1, 2)]
+    assert pairs(session.push(events((6, "B"), (7, "B")), watermark=7)) == [(5, 6)]
+    assert pairs(session.close()) == []
+
+
+def test_a_selected_set_at_the_end_is_reported_when_its_window_has_passed() -> None:
+    session = open_session("PATTERN SEQ(A a, KL(B b)) USING skip_till_next WITHIN 10 RETURN a.ts AS x, COUNT(b) AS y")
+    assert pairs(session.push(events((1, "A"), (2, "B"), (5, "B")), watermark=11)) == []
+    assert pairs(session.push(events((11, "B")), watermark=12)) == [(1, 3)]
+
+
 def test_closing_decides_what_was_waiting() -> None:
     session = open_session(WAITING)
     session.push(events((1, "A"), (2, "B")))

@@ -8,7 +8,7 @@ import numpy as np
 
 from cepheid.engine.joiner import Rows
 from cepheid.engine.run import BranchRun
-from cepheid.engine.sample import COMBINATIONS, SAMPLED, share
+from cepheid.engine.sample import COMBINATIONS, PAIRS, SAMPLED, share
 from cepheid.pattern.normal import Condition
 from cepheid.stats.estimates import Estimates
 from cepheid.stats.histogram import ExponentialHistogram
@@ -77,7 +77,17 @@ def observe(run: BranchRun, counts: dict[str, float], seed: int = 0) -> Estimate
         for c in conditions
         if c.kind in SAMPLED and all(len(rows.get(v, ())) for v in c.variables)
     }
-    return Estimates(counts, found)
+    return Estimates(counts, found, _same_partition(run, rows, rng))
+
+
+def _same_partition(run: BranchRun, rows: dict[str, Rows], rng: np.random.Generator) -> float:
+    column, store = run.program.partition, run.scope.store
+    some = [found for found in rows.values() if len(found)]
+    if column is None or not some:
+        return 1.0
+    codes = store.values[column][np.concatenate(some) - store.base]
+    one, other = rng.integers(0, len(codes), (2, PAIRS))
+    return share((codes[one] == codes[other])[one != other])
 
 
 def _share(condition: Condition, run: BranchRun, rows: dict[str, Rows], rng: np.random.Generator) -> float:

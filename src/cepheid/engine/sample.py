@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cepheid.engine.clock import unit_of
 from cepheid.engine.evaluate import Reference, holds
-from cepheid.engine.fields import over_row
+from cepheid.engine.fields import StringCodes, as_integers, over_row
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes
 from cepheid.engine.program import LeafProgram
 from cepheid.engine.tally import Tally
@@ -23,6 +23,8 @@ from cepheid.stats.estimates import Estimates
 
 EVENTS = 20_000
 """How many events are looked at."""
+PAIRS = 200_000
+"""How many pairs of events are looked at for the size of a partition, which is small where there are many."""
 COMBINATIONS = 2_000
 """How many combinations of events each condition is tried on."""
 
@@ -77,7 +79,19 @@ def _estimate(branch: Branch, sample: Batch, step: int, span: int, unit: Unit, r
         for c in (*branch.conditions, *(c for n in branch.negations for c in n.conditions))
         if c.kind in SAMPLED
     }
-    return Estimates(counts, selectivity)
+    return Estimates(counts, selectivity, _same_partition(branch.partition, sample, rng))
+
+
+def _same_partition(names: tuple[str, ...], sample: Batch, rng: np.random.Generator) -> float:
+    """The share of random pairs of events that are in one partition."""
+    if not names:
+        return 1.0
+    strings = StringCodes()
+    columns = [as_integers(sample.vector(name), strings) for name in names]
+    one, other = rng.integers(0, len(sample), (2, PAIRS))
+    apart = one != other
+    same = np.logical_and.reduce([column[one] == column[other] for column in columns])
+    return share(same[apart])
 
 
 def _share(

@@ -133,6 +133,8 @@ class RowStore:
 
 def _ranks(column: pa.ChunkedArray) -> Rows:
     """Equal ranks for equal values; NaN counts as NULL, which comes last."""
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column), dtype=np.int64)
     if pa.types.is_nested(column.type):
         values = [_sortable(value) for value in column.to_pylist()]
         places = {value: place for place, value in enumerate(sorted(set(values)))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from cepheid.pattern.normal import Branch, Negation, Variable
+from cepheid.pattern.normal import Branch, ConditionKind, Negation, Variable
 from cepheid.pattern.order import transitive_closure
 from cepheid.stats.estimates import Estimates
 
@@ -21,7 +21,8 @@ class Cardinality:
         self._conditions = [
             (c.variables, estimates.selectivity_of(c)) for c in branch.conditions if len(c.variables) > 1
         ]
-        self._counts = {v.name: _count(v, estimates.count_of(v.name)) for v in branch.variables}
+        self._counts = {v.name: _count(v, branch, estimates) for v in branch.variables}
+        self._same_partition = estimates.same_partition
         self._before: dict[str, set[str]] = {v.name: set() for v in branch.variables}
         for earlier, later in transitive_closure(branch.order):
             if earlier in self._before and later in self._before:
@@ -46,6 +47,7 @@ class Cardinality:
         """
         size = math.prod(self._counts[v] for v in subset)
         size *= math.prod(selectivity for needed, selectivity in self._conditions if needed <= subset)
+        size *= self._same_partition ** (len(subset) - 1)
         size *= math.prod(1 - struck for needed, struck in self._negations if needed <= subset)
         return min(size * self._extensions(subset) / math.factorial(len(subset)), HUGE)
 
@@ -63,22 +65,32 @@ def _struck(negation: Negation, estimates: Estimates) -> float:
     Those lie a third of a window apart in the mean, and events come independently of them.
     """
     conditions = [c for c in negation.conditions if negation.name in c.variables and len(c.variables) > 1]
-    expected = estimates.counts.get(negation.name, 0.0) / 3
+    expected = estimates.counts.get(negation.name, 0.0) * estimates.same_partition / 3
     expected *= math.prod(estimates.selectivity_of(c) for c in conditions)
     return 1 - math.exp(-expected)
 
 
-def _count(variable: Variable, events: float) -> float:
-    """The sets that a KL variable can be bound to; for a single event, the events themselves."""
-    if not variable.is_kleene:
+def _count(variable: Variable, branch: Branch, estimates: Estimates) -> float:
+    """The sets that a KL variable can be bound to; for a single event, the events themselves.
+
+    Of λ events that come independently of each other, λ^k / k! sets of k are expected; λ are those of one partition.
+    Each pair of neighbours must satisfy the conditions on them.
+    """
+    events = estimates.count_of(variable.name)
+    if not variable.is_kleene or events <= 0:
         return events
-    least = variable.minimum or 1
-    most = events if variable.maximum is None else min(events, variable.maximum)
-    total = 0.0
-    for size in range(least, max(least, int(most)) + 1):
-        # n over k, for a number of events that need not be whole
-        ways = math.lgamma(events + 1) - math.lgamma(size + 1) - math.lgamma(max(events - size, 0) + 1)
-        total += math.exp(min(ways, 230.0))
-        if total > HUGE:
+    pair = math.prod(
+        estimates.selectivity_of(c)
+        for c in branch.conditions
+        if c.kind is ConditionKind.NEIGHBOUR and c.variables == {variable.name}
+    )
+    mean = events * estimates.same_partition
+    size, total = variable.minimum or 1, 0.0
+    while variable.maximum is None or size <= variable.maximum:
+        logarithm = size * math.log(mean) - math.lgamma(size + 1) + (size - 1) * math.log(max(pair, 1e-9))
+        sets = math.exp(min(logarithm, 230.0))
+        total += sets
+        if total > HUGE or (size > mean and sets <= 1e-6 * total):
             break
-    return total
+        size += 1
+    return total / estimates.same_partition

@@ -24,10 +24,12 @@ class Estimates:
 
     ``counts``: how many events of each variable, its filters passed, arrive in one window: the papers' W·r.
     ``selectivity``: the share of combinations of events that satisfy a condition: the papers' sel.
+    ``same_partition``: the share of pairs of events that PARTITION BY leaves together.
     """
 
     counts: Mapping[str, float] = field(default_factory=dict)
     selectivity: Mapping[Condition, float] = field(default_factory=dict)
+    same_partition: float = 1.0
 
     def count_of(self, variable: str) -> float:
         return self.counts.get(variable, 1.0)
