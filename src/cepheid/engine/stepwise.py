@@ -8,15 +8,14 @@ at the next time of a set, for all of them at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from cepheid.engine.clock import Watermark
 from cepheid.engine.joiner import NONE, Rows
-from cepheid.engine.kernels.join import TIE, TIME
+from cepheid.engine.line import Line, Runs, earliest, end_of_window, joined_runs, line_of
 from cepheid.engine.matches import Matches
 from cepheid.engine.program import BranchProgram, first_column, kleene_columns, last_column
 from cepheid.engine.relation import Tuples
@@ -32,58 +31,6 @@ EVERY = "*"
 """In a strict pattern, the variable that takes every event."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """The events in order, a partition after the other; ``group`` numbers those of one time."""
-
-    rows: Rows
-    group: Rows
-    begins: Rows  # where each group begins, and at last where the line ends
-    time: Rows
-    partition: Rows
-    takes: dict[str, Mask]
-    by_row: Rows
-
-    def place(self, rows: Rows) -> Rows:
-        found: Rows = self.by_row[np.searchsorted(self.rows, rows, sorter=self.by_row)]
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Runs:
-    """Runs that have bound the same variables.
-
-    ``window``: with SLIDE, where it starts; ``group``: that of the last event; ``limit``: the last tick of the window;
-    ``open``: strict only, whether an event may follow.
-    """
-
-    columns: dict[str, Rows]
-    window: Rows
-    group: Rows
-    limit: Rows
-    open: Mask
-
-    def __len__(self) -> int:
-        return len(self.limit)
-
-    def take(self, chosen: Rows | Mask) -> _Runs:
-        columns = {name: column[chosen] for name, column in self.columns.items()}
-        return _Runs(columns, self.window[chosen], self.group[chosen], self.limit[chosen], self.open[chosen])
-
-
-def _joined(parts: list[_Runs]) -> _Runs:
-    if len(parts) == 1:
-        return parts[0]
-    columns = {name: np.concatenate([p.columns[name] for p in parts]) for name in parts[0].columns}
-    return _Runs(
-        columns,
-        np.concatenate([p.window for p in parts]),
-        np.concatenate([p.group for p in parts]),
-        np.concatenate([p.limit for p in parts]),
-        np.concatenate([p.open for p in parts]),
-    )
-
-
 class StepwiseRun(BranchRun):
     """The state of a branch whose events are selected one variable at a time."""
 
@@ -93,7 +40,7 @@ class StepwiseRun(BranchRun):
         self._taken = {name: np.empty(0, dtype=np.int64) for name in program.leaves}
         self._starts = NONE  # events of the first variable that the watermark has not passed
         # Runs that wait for an event: for a variable's place in the pattern, and whether it has a set that is growing.
-        self._pending: dict[tuple[int, bool], list[_Runs]] = {}
+        self._pending: dict[tuple[int, bool], list[Runs]] = {}
         self._known: Watermark | None = None  # how far all runs have been followed …
         self._now: Watermark | None = None  # … and how far they can be
         names = [v.name for v in program.branch.variables]
@@ -123,7 +70,7 @@ class StepwiseRun(BranchRun):
         self._known = watermark
         return self._decide(found, watermark) if self.program.negations else found
 
-    def _begun(self, rows: Rows, line: _Line) -> tuple[_Runs, Rows]:
+    def _begun(self, rows: Rows, line: Line) -> tuple[Runs, Rows]:
         """A run for each event of the first variable; with SLIDE, for each window that holds it. And their places."""
         times = self._store.times(rows)
         if self._slide is None:
@@ -137,7 +84,7 @@ class StepwiseRun(BranchRun):
             windows = (first[which] + offset) * step
             rows, limits = rows[which], windows + size - 1
         places = line.place(rows)
-        return _Runs({}, windows, line.group[places] - 1, limits, np.ones(len(rows), dtype=np.bool_)), places
+        return Runs({}, windows, line.group[places] - 1, limits, np.ones(len(rows), dtype=np.bool_)), places
 
     def forget(self, watermark: Watermark | None) -> None:
         super().forget(watermark)
@@ -165,7 +112,7 @@ class StepwiseRun(BranchRun):
             for name, column in runs.columns.items():
                 runs.columns[name] = np.where(column < 0, column, change(np.maximum(column, 0)))
 
-    def _open_runs(self) -> list[tuple[tuple[int, bool], _Runs]]:
+    def _open_runs(self) -> list[tuple[tuple[int, bool], Runs]]:
         return [(key, runs) for key, parts in self._pending.items() for runs in parts]
 
     def _set_columns(self) -> list[Rows]:
@@ -195,7 +142,7 @@ class StepwiseRun(BranchRun):
         while found := below(f"pending {place}", arrays):
             level, growing = found["key"].tolist()
             columns = {n.removeprefix("column "): column for n, column in found.items() if n.startswith("column ")}
-            runs = _Runs(
+            runs = Runs(
                 columns, found["window"], np.zeros(len(found["limit"]), np.int64), found["limit"], found["open"]
             )
             self._pending.setdefault((level, bool(growing)), []).append(runs)
@@ -211,10 +158,12 @@ class StepwiseRun(BranchRun):
         pending, self._pending = self._pending, {}
         if not len(starts) and not pending:
             return nothing
-        line = self._line(watermark)
+        rows = np.unique(np.concatenate(list(self._taken.values())))
+        known = rows[self._store.times(rows) < watermark.of(rows, self._store)]
+        line = line_of(self._taken, known, self._store, self.program.partition)
         parts = []
         for (level, growing), waiting in pending.items():
-            runs = _joined(waiting)
+            runs = joined_runs(waiting)
             runs = replace(runs, group=line.group[line.place(self._last_rows(runs, level, growing))])
             parts.append(self._growing(runs, level, line) if growing else self._bind(runs, level, line))
         if len(starts):
@@ -223,7 +172,7 @@ class StepwiseRun(BranchRun):
         parts = [part for part in parts if len(part)]
         if not parts:
             return nothing
-        done = _joined(parts)
+        done = joined_runs(parts)
         names = self.program.columns
         rows = np.stack([done.columns[name] for name in names], axis=1)
         variables = [v.name for v in self.program.branch.variables]
@@ -237,12 +186,12 @@ class StepwiseRun(BranchRun):
         _, chosen = np.unique(key, axis=0, return_index=True)
         return found.take(np.sort(chosen))
 
-    def _last_rows(self, runs: _Runs, level: int, growing: bool) -> Rows:
+    def _last_rows(self, runs: Runs, level: int, growing: bool) -> Rows:
         """The last event of each run."""
         name = self.program.branch.variables[level if growing else level - 1].name
         return runs.columns[last_column(name, tuple(runs.columns))]
 
-    def _wait(self, runs: _Runs, level: int, line: _Line, *, growing: bool) -> Mask:
+    def _wait(self, runs: Runs, level: int, line: Line, *, growing: bool) -> Mask:
         """Keep those runs for later that an event to come could help; which they are."""
         assert self._now is not None
         waiting: Mask = runs.limit >= self._now.of(self._last_rows(runs, level, growing), self._store)
@@ -264,23 +213,7 @@ class StepwiseRun(BranchRun):
             rows[:, place] = [known.setdefault(part.tobytes(), len(known)) for part in parts]
         return rows
 
-    def _line(self, watermark: Watermark) -> _Line:
-        rows = np.unique(np.concatenate(list(self._taken.values())))
-        rows = rows[self._store.times(rows) < watermark.of(rows, self._store)]
-        at = rows - self._store.base
-        values = self._store.values
-        column = self.program.partition
-        partition = np.zeros(len(rows), dtype=np.int64) if column is None else values[column][at]
-        order = np.lexsort((values[TIE][at], values[TIME][at], partition))
-        rows, at, partition = rows[order], at[order], partition[order]
-        time, tie = values[TIME][at], values[TIE][at]
-        fresh = np.ones(len(rows), dtype=np.bool_)
-        fresh[1:] = (np.diff(partition) != 0) | (np.diff(time) != 0) | (np.diff(tie) != 0)
-        begins = np.append(np.flatnonzero(fresh), len(rows))
-        takes = {name: np.isin(rows, taken) for name, taken in self._taken.items()}
-        return _Line(rows, np.cumsum(fresh) - 1, begins, time, partition, takes, np.argsort(rows))
-
-    def _bind(self, runs: _Runs, level: int, line: _Line, at: Rows | None = None) -> _Runs:
+    def _bind(self, runs: Runs, level: int, line: Line, at: Rows | None = None) -> Runs:
         """Bind the variables from a level on. ``at``: where the runs start, for the first variable."""
         variables = self.program.branch.variables
         if level == len(variables):
@@ -292,18 +225,18 @@ class StepwiseRun(BranchRun):
         which, positions = self._fitting(runs, which, positions, level, line)
         if at is None:
             self._wait_without(runs, which, level, line)
-            which, positions = _first(which, positions, line, len(runs))
+            which, positions = earliest(which, positions, line, len(runs))
         self._steps.steps[f"runs that bound {variable.name}"] += len(which)
         return self._bind(self._extended(runs, which, positions, variable.name, line), level + 1, line)
 
-    def _wait_without(self, runs: _Runs, which: Rows, level: int, line: _Line) -> None:
+    def _wait_without(self, runs: Runs, which: Rows, level: int, line: Line) -> None:
         """Of the runs that found nothing for a variable, those may wait that still can."""
         missing = np.ones(len(runs), dtype=np.bool_)
         missing[which] = False
         if missing.any():
             self._wait(runs.take(missing), level, line, growing=False)
 
-    def _extended(self, runs: _Runs, which: Rows, positions: Rows, name: str, line: _Line) -> _Runs:
+    def _extended(self, runs: Runs, which: Rows, positions: Rows, name: str, line: Line) -> Runs:
         chosen = runs.take(which)
         group = line.group[positions]
         # What else has the time of an event lies between that before it and that after it; only the first has none
@@ -312,24 +245,24 @@ class StepwiseRun(BranchRun):
         begins = np.array([not chosen.columns] * len(chosen), dtype=np.bool_)
         return replace(chosen, columns={**chosen.columns, name: line.rows[positions]}, group=group, open=alone | begins)
 
-    def _after(self, runs: _Runs, line: _Line) -> tuple[Rows, Rows]:
+    def _after(self, runs: Runs, line: Line) -> tuple[Rows, Rows]:
         """For each run, the positions of the events that may come next: later, in its window and partition."""
         begin = line.begins[runs.group + 1]
         last = len(line.rows) - 1
         here = line.begins[np.maximum(runs.group, 0)]
         ends = np.searchsorted(line.partition, line.partition[here], side="right")
-        within = _end_of_window(line.partition, line.time, line.partition[here], runs.limit)
+        within = end_of_window(line.partition, line.time, line.partition[here], runs.limit)
         end = np.minimum(ends, within)
         if self._strict:
             following = np.minimum(runs.group + 2, len(line.begins) - 1)
             end = np.where(runs.open, np.minimum(end, line.begins[following]), begin)
         elif self._known is not None:  # what was known before has been looked at
             known = self._known.back(1).of(line.rows[here], self._store)
-            first = _end_of_window(line.partition, line.time, line.partition[here], np.broadcast_to(known, len(runs)))
+            first = end_of_window(line.partition, line.time, line.partition[here], np.broadcast_to(known, len(runs)))
             begin = np.maximum(begin, first)
         return begin, np.maximum(np.minimum(end, last + 1), begin)
 
-    def _single(self, runs: _Runs, line: _Line, name: str) -> tuple[Rows, Rows]:
+    def _single(self, runs: Runs, line: Line, name: str) -> tuple[Rows, Rows]:
         """The events that a variable could take, for each run."""
         begin, end = self._after(runs, line)
         taken = np.flatnonzero(line.takes[name])
@@ -338,7 +271,7 @@ class StepwiseRun(BranchRun):
         offset = np.arange(len(which)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
         return which, taken[first[which] + offset]
 
-    def _fitting(self, runs: _Runs, which: Rows, positions: Rows, level: int, line: _Line) -> tuple[Rows, Rows]:
+    def _fitting(self, runs: Runs, which: Rows, positions: Rows, level: int, line: Line) -> tuple[Rows, Rows]:
         """The pairs of a run and an event for a single variable that satisfy the conditions judged with it."""
         name = self.program.branch.variables[level].name
         for condition in self._levels[level]:
@@ -351,20 +284,20 @@ class StepwiseRun(BranchRun):
 
     # --- sets
 
-    def _grow(self, runs: _Runs, level: int, line: _Line, at: Rows | None) -> _Runs:
+    def _grow(self, runs: Runs, level: int, line: Line, at: Rows | None) -> Runs:
         """A KL variable takes every event that fits, a time after the other, until the next variable can be bound."""
         if at is None:
             active = self._opened(runs, level, line)
         else:
             parts = list(self._taking(runs, line.group[at], level, line, starting=True))
-            active = _joined(parts) if parts else runs.take(NONE)
+            active = joined_runs(parts) if parts else runs.take(NONE)
         return self._growing(active, level, line)
 
-    def _growing(self, active: _Runs, level: int, line: _Line) -> _Runs:
+    def _growing(self, active: Runs, level: int, line: Line) -> Runs:
         variables = self.program.branch.variables
         variable = variables[level]
         last = level + 1 == len(variables)
-        finished: list[_Runs] = []
+        finished: list[Runs] = []
         while len(active):
             group, there = self._next_group(active, line, variable.name, None if last else variables[level + 1].name)
             if not there.all():
@@ -381,10 +314,10 @@ class StepwiseRun(BranchRun):
                     finished.append(active.take(closed))
                     active, group = active.take(~closed), group[~closed]
             parts = list(self._taking(active, group, level, line, starting=False))
-            active = _joined(parts) if parts else active.take(NONE)
+            active = joined_runs(parts) if parts else active.take(NONE)
         if not finished:
             return self._empty()
-        done = _joined(finished)
+        done = joined_runs(finished)
         self._steps.steps[f"runs that bound {variable.name}"] += len(done)
         if not last:
             return self._bind(done, level + 1, line)
@@ -393,26 +326,26 @@ class StepwiseRun(BranchRun):
             done = done.take(self.scope.holds(condition, done.columns, len(done)))
         return done
 
-    def _empty(self) -> _Runs:
+    def _empty(self) -> Runs:
         columns = dict.fromkeys(self.program.columns, NONE)
-        return _Runs(columns, NONE, NONE, NONE, np.empty(0, dtype=np.bool_))
+        return Runs(columns, NONE, NONE, NONE, np.empty(0, dtype=np.bool_))
 
-    def _opened(self, runs: _Runs, level: int, line: _Line) -> _Runs:
+    def _opened(self, runs: Runs, level: int, line: Line) -> Runs:
         """The first time at which a set that is not the first variable takes something."""
         name = self.program.branch.variables[level].name
         which, positions = self._single(runs, line, name)
         good = self._may_join(runs, which, positions, level, line)
         self._wait_without(runs, which[good], level, line)
-        which, positions = _first(which[good], positions[good], line, len(runs))
+        which, positions = earliest(which[good], positions[good], line, len(runs))
         if not len(which):
             return runs.take(NONE)
         chosen = runs.take(np.unique(which))
         group = np.zeros(len(runs), dtype=np.int64)
         group[which] = line.group[positions]
         parts = list(self._taking(chosen, group[np.unique(which)], level, line, starting=True))
-        return _joined(parts) if parts else runs.take(NONE)
+        return joined_runs(parts) if parts else runs.take(NONE)
 
-    def _may_join(self, runs: _Runs, which: Rows, positions: Rows, level: int, line: _Line) -> Mask:
+    def _may_join(self, runs: Runs, which: Rows, positions: Rows, level: int, line: Line) -> Mask:
         """Whether an event could be added to the set of a run, or begin one."""
         name = self.program.branch.variables[level].name
         good = np.ones(len(which), dtype=np.bool_)
@@ -442,7 +375,7 @@ class StepwiseRun(BranchRun):
         merged[rest] = members
         return self.sets.add(begin, merged), merged[begin[:-1]]
 
-    def _next_group(self, runs: _Runs, line: _Line, name: str, following: str | None) -> tuple[Rows, Mask]:
+    def _next_group(self, runs: Runs, line: Line, name: str, following: str | None) -> tuple[Rows, Mask]:
         """For each run the next time with an event for the set or the variable after it; whether there is one."""
         begin, end = self._after(runs, line)
         wanted = line.takes[name] if following is None else line.takes[name] | line.takes[following]
@@ -453,7 +386,7 @@ class StepwiseRun(BranchRun):
         there = there & (position < end)
         return line.group[np.minimum(position, len(line.group) - 1)], there
 
-    def _pairs_in(self, group: Rows, name: str, line: _Line) -> tuple[Rows, Rows]:
+    def _pairs_in(self, group: Rows, name: str, line: Line) -> tuple[Rows, Rows]:
         """For each run the events of its group that a variable takes."""
         begin, end = line.begins[group], line.begins[group + 1]
         which = np.repeat(np.arange(len(group)), end - begin)
@@ -462,7 +395,7 @@ class StepwiseRun(BranchRun):
         good = line.takes[name][positions]
         return which[good], positions[good]
 
-    def _closing(self, runs: _Runs, group: Rows, level: int, line: _Line) -> Mask:
+    def _closing(self, runs: Runs, group: Rows, level: int, line: Line) -> Mask:
         """Which runs can bind the next variable at the time of their group."""
         variables = self.program.branch.variables
         variable, following = variables[level], variables[level + 1]
@@ -479,7 +412,7 @@ class StepwiseRun(BranchRun):
         closed[which] = True
         return closed
 
-    def _taking(self, runs: _Runs, group: Rows, level: int, line: _Line, *, starting: bool) -> Iterator[_Runs]:
+    def _taking(self, runs: Runs, group: Rows, level: int, line: Line, *, starting: bool) -> Iterator[Runs]:
         """The runs after their sets have taken what fits of a group, and moved on to it."""
         variable = self.program.branch.variables[level]
         which, positions = self._pairs_in(group, variable.name, line)
@@ -519,7 +452,7 @@ class StepwiseRun(BranchRun):
                 if choice or not starting:
                     yield single
 
-    def _with_member(self, runs: _Runs, which: Rows, rows: Rows, name: str) -> _Runs:
+    def _with_member(self, runs: Runs, which: Rows, rows: Rows, name: str) -> Runs:
         known = runs.columns.get(name)
         columns = dict(runs.columns)
         if known is None:
@@ -531,27 +464,3 @@ class StepwiseRun(BranchRun):
         for column, value in zip(kleene_columns(name), (numbers, first, rows), strict=True):
             columns[column][which] = value
         return replace(runs, columns=columns)
-
-
-def _first(which: Rows, positions: Rows, line: _Line, count: int) -> tuple[Rows, Rows]:
-    """Of the pairs of each run those with the earliest time."""
-    earliest = np.full(count, np.iinfo(np.int64).max)
-    np.minimum.at(earliest, which, line.group[positions])
-    good = line.group[positions] == earliest[which]
-    return which[good], positions[good]
-
-
-def _end_of_window(partition: Rows, time: Rows, of: Rows, limit: Rows) -> Rows:
-    """For each run, the first position whose event is of a later partition, or of this one and beyond the limit."""
-    order = np.lexsort(
-        (
-            np.concatenate([np.zeros(len(time)), np.ones(len(limit))]),
-            np.concatenate([time, limit]),
-            np.concatenate([partition, of]),
-        )
-    )
-    is_run = order >= len(time)
-    before = np.cumsum(~is_run)
-    found: npt.NDArray[np.int64] = np.empty(len(limit), dtype=np.int64)
-    found[order[is_run] - len(time)] = before[is_run]
-    return found
