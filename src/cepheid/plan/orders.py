@@ -40,10 +40,15 @@ def exact(branch: Branch, cardinality: Cardinality) -> Order:
     names = pattern_order(branch, cardinality)
     if len(names) > MAX_EXACT:
         return greedy(branch, cardinality)
+    return best_orders(names, cardinality)[frozenset(names)][1]
+
+
+def best_orders(names: Order, cardinality: Cardinality) -> dict[frozenset[str], tuple[float, Order]]:
+    """For each subset of some variables the cost of its best order, and that order."""
     best: dict[frozenset[str], tuple[float, Order]] = {frozenset(): (0.0, ())}
     for size in range(1, len(names) + 1):
         for chosen in combinations(names, size):
             subset = frozenset(chosen)
             cost, order = min((best[subset - {v}][0], (*best[subset - {v}][1], v)) for v in chosen)
             best[subset] = cost + cardinality.of(subset), order
-    return best[frozenset(names)][1]
+    return best
