@@ -8,6 +8,7 @@ if find_spec("pyspark") is None:
         name="pyspark",
     )
 
-from cepheid.spark.session import local_session
+from cepheid.spark.match import match
+from cepheid.spark.session import session
 
-__all__ = ["local_session"]
+__all__ = ["match", "session"]

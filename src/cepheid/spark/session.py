@@ -17,7 +17,7 @@ class JavaError(RuntimeError):
     """Spark cannot start for want of a Java that it runs on."""
 
 
-def local_session(name: str = "cepheid", *, cores: int | None = None, **settings: object) -> SparkSession:
+def session(name: str = "cepheid", *, cores: int | None = None, **settings: object) -> SparkSession:
     """A session on ``cores`` cores of this machine (all of them, if not said), with what Cepheid's jobs need.
 
     Spark's Python workers are the interpreter that runs now, so that they have what it has. The Java is the one in the
@@ -32,6 +32,10 @@ def local_session(name: str = "cepheid", *, cores: int | None = None, **settings
     for key, value in {**defaults, **{k.replace("__", "."): v for k, v in settings.items()}}.items():
         builder = builder.config(key, str(value))
     return builder.getOrCreate()
+
+
+local_session = session
+"""Its former name."""
 
 
 def _find_java() -> None:

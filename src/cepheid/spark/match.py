@@ -1,0 +1,83 @@
+"""Matching a DataFrame, batch or streaming."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from cepheid.engine.engine import Engine
+from cepheid.engine.ingest import EventColumns
+from cepheid.language.pattern import Pattern, with_names
+from cepheid.pattern.check import check
+from cepheid.pattern.normal import Branch
+from cepheid.pattern.read import parse, parse_all
+from cepheid.pattern.schema import SchemaError
+from cepheid.spark.batch import match_batch
+from cepheid.spark.columns import arrow_schema
+from cepheid.stats.estimates import Estimates
+
+
+def match(
+    patterns: str | Pattern | Iterable[str | Pattern],
+    df: DataFrame,
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    tie_breaker: str | None = None,
+    shards: int | None = None,
+    allowed_lateness: str | None = None,
+    planner: str = "auto",
+    order: Sequence[str] | None = None,
+    statistics: Mapping[Branch, Estimates] | None = None,
+    negation: str = "auto",
+    max_partial_matches: int = 100_000_000,
+) -> DataFrame:
+    """All matches of patterns in a DataFrame of events, a row each; batch or streaming as the DataFrame is.
+
+    ``patterns``, ``time``, ``type``, ``tie_breaker`` and the engine's options are those of :func:`cepheid.match`.
+    ``shards``: how many tasks share the work; if not said, as many as keep all cores busy. ``allowed_lateness``: in a
+    stream, how late an event may come, such as ``"10 minutes"``; a batch has no late events.
+
+    With PARTITION BY, or conditions such as ``a.k = b.k`` that link all events of a match, the rows of a key go to one
+    task, and a key with very many rows is cut into slices of time. Other patterns are matched in slices of time.
+    To find out how the rows are spread, a batch is counted here, in a job of its own; nothing else runs before the
+    result is asked for. With ``shards`` and a key, there is nothing to find out.
+
+    >>> from cepheid.spark import match, session
+    >>> spark = session(cores=1)
+    >>> rows = [(1, "A", 5), (2, "B", 7), (9, "B", 8)]
+    >>> events = spark.createDataFrame(rows, "ts long, type string, x long")
+    >>> match("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 RETURN b.x - a.x AS gain", events).collect()
+    [Row(pattern='pattern_1', start=1, end=2, gain=2)]
+    """
+    if shards is not None and shards < 1:
+        raise ValueError(f"shards is 1 or more, got {shards}")
+    columns = EventColumns(time, type, tie_breaker)
+    named = with_names(_read(patterns))
+    schema = arrow_schema(df.schema)
+    check(named, schema, time=time, type=type, tie_breaker=tie_breaker)
+    for role, name in (("time", time), ("tie_breaker", tie_breaker)):
+        if name is not None and pa.types.is_date(schema.field(name).type):
+            raise SchemaError(
+                f"{role}={name!r}: this column holds dates; turn them into timestamps: .cast('timestamp')"
+            )
+    engine = Engine(named, columns, planner, order, dict(statistics or {}), max_partial_matches, negation)
+    engine.output_schema(schema)  # says now what would be wrong then
+    if df.isStreaming:
+        from cepheid.spark.stream import match_stream
+
+        return match_stream(engine, df, shards=shards, allowed_lateness=allowed_lateness)
+    estimate = not statistics and planner != "pattern_order" and order is None
+    return match_batch(engine, df, shards=shards, estimate=estimate)
+
+
+def _read(patterns: str | Pattern | Iterable[str | Pattern]) -> Iterator[Pattern]:
+    """Text may hold several patterns."""
+    for pattern in [patterns] if isinstance(patterns, (str, Pattern)) else patterns:
+        if isinstance(pattern, Pattern):
+            yield pattern
+        else:
+            found = parse_all(pattern)
+            yield from found if len(found) > 1 else (parse(pattern),)

@@ -1,0 +1,361 @@
+"""One shard of a stream: its sessions, and what is written down so that they can be made again.
+
+A shard writes a log: for each micro-batch the events that it brought, and the watermark after it. Sessions that are
+lost are made again by pushing the log. For that to be exact, the log need not go back for ever:
+
+- Where windows are of time, an undecided match starts at most a window W before the watermark. What can make or unmake
+  it lies not before its start or, if it is a negated event, not more than W before its end. So events that are older
+  than 2·W, or W without negation, are of no use, and the log is cut off there.
+- With CONSUME or windows of a number of events there is no such bound. Such a pattern has a session of its own, of
+  which a snapshot is written whenever the log since the last one has grown as long as it; the log goes back to it.
+
+Patterns may come and go between two runs of a query. One that is new sees the events from then on; until the log goes
+back no further than that, it has a session apart from those that were there before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.engine import Engine
+from cepheid.language import syntax as s
+from cepheid.language.functions import register_function
+from cepheid.language.pattern import Pattern
+from cepheid.language.problems import CepheidError
+from cepheid.pattern.normal import Branch
+from cepheid.pattern.normalise import normalise
+from cepheid.spark.columns import needed_columns
+from cepheid.spark.pack import from_bytes, pieces, to_bytes
+from cepheid.spark.slices import MICROSECOND, can_be_sliced
+from cepheid.spark.task import UserFunction, fitted
+
+FORMAT = 1
+LEAST_LOG = 2**18
+"""Bytes of log for which no snapshot is worth writing."""
+MOST_ENTRIES = 64
+"""Micro-batches after which one is written all the same."""
+
+
+class StateError(CepheidError, ValueError):
+    """The state of a query does not fit what it is now asked to do."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all shards of a group of patterns have in common.
+
+    ``events``: the columns that the patterns need; ``matches``: those of the result, which may be more than these
+    patterns have; ``keys``: the attributes by which rows are sent to ``shards`` shards.
+    """
+
+    engine: Engine
+    events: pa.Schema
+    matches: pa.Schema
+    keys: tuple[str, ...]
+    shards: int
+    functions: tuple[UserFunction, ...] = ()
+
+    @property
+    def columns(self) -> list[str | None]:
+        return [self.engine.columns.time, self.engine.columns.type, self.engine.columns.tie_breaker]
+
+
+@dataclass(frozen=True)
+class PartRecord:
+    """Patterns, by their digests, that have seen the events of the log from entry ``since`` on."""
+
+    patterns: tuple[str, ...]
+    since: int
+    snapshot: bool = False
+
+
+@dataclass(frozen=True)
+class Record:
+    """The small value that says what else is in the state. The log has the entries from ``first`` up to ``next``."""
+
+    version: str
+    shards: int
+    columns: list[str | None]
+    watermark: int | None
+    first: int
+    next: int
+    parts: tuple[PartRecord, ...]
+
+    def to_json(self) -> str:
+        parts = [[list(p.patterns), p.since, p.snapshot] for p in self.parts]
+        return json.dumps({"format": FORMAT, **vars(self), "parts": parts})
+
+    @classmethod
+    def from_json(cls, text: str) -> Record:
+        found = json.loads(text)
+        if found.pop("format") != FORMAT:
+            raise StateError(
+                "the state of this query was written by another version of Cepheid, in a format that this one does not "
+                "read. Go on with that version, or start with a new checkpoint."
+            )
+        parts = tuple(PartRecord(tuple(patterns), since, snapshot) for patterns, since, snapshot in found.pop("parts"))
+        return cls(parts=parts, **found)
+
+    @property
+    def snapshots(self) -> list[str]:
+        return [part.patterns[0] for part in self.parts if part.snapshot]
+
+
+@dataclass
+class Outcome:
+    """What a push decided, and what is to be written to the state for it."""
+
+    record: str
+    entry: tuple[int, bytes] | None = None
+    dropped: range = range(0)
+    snapshots: dict[str, bytes | None] = field(default_factory=dict)
+    matches: list[bytes] = field(default_factory=list)
+    late: bytes | None = None
+    wake: int | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+class Shard:
+    """The live sessions of a shard. Made anew, or from what an earlier one wrote down."""
+
+    def __init__(self, job: Job, record: Record | None = None, snapshots: Mapping[str, bytes] | None = None) -> None:
+        for function in job.functions:
+            register_function(function.name, function.body, returns=function.returns)
+        self._job = job
+        self._watermark = None if record is None else record.watermark
+        self._first = 0 if record is None else record.first
+        self._next = self._first  # counts up again as the log is read
+        self._latest: deque[int] = deque()  # for each entry of the log, the time of its last event …
+        self._sizes: deque[int] = deque()  # … and its length
+        self._gone: list[str] = []
+        if record is None:
+            self._parts = self._new_parts(job.engine.patterns, 0)
+        else:
+            _check(job, record)
+            self._parts = self._kept_parts(record, snapshots or {})
+
+    # --- from what was written down
+
+    @classmethod
+    def restored(cls, job: Job, record: Record, log: Iterable[bytes], snapshots: Mapping[str, bytes]) -> Shard:
+        """As it was after the push that wrote the record."""
+        shard = cls(job, record, snapshots)
+        for packed in log:
+            shard._replay(packed)
+        if shard._next != record.next:
+            raise StateError(f"the log ends with entry {shard._next}, and should end with {record.next}")
+        shard._push(job.events.empty_table())
+        return shard
+
+    def _replay(self, packed: bytes) -> None:
+        events, about = from_bytes(packed)
+        watermark = json.loads(about["watermark"])
+        for part in self._parts:
+            if part.since <= self._next:
+                part.push(part.fitted(events), self._time(watermark))
+        self._grow(int(about["latest"]), len(packed))
+
+    def _kept_parts(self, record: Record, snapshots: Mapping[str, bytes]) -> list[Part]:
+        wanted = {digest(pattern): pattern for pattern in self._job.engine.patterns}
+        parts = []
+        old: dict[int, list[Pattern]] = {}
+        for kept in record.parts:
+            patterns = [wanted.pop(name) for name in kept.patterns if name in wanted]
+            if kept.snapshot and patterns:
+                parts.append(Part(self._job, patterns, kept.since, snapshots[kept.patterns[0]]))
+            elif kept.snapshot:
+                self._gone.append(kept.patterns[0])
+            elif patterns and not Part.is_bounded(patterns[0]):
+                parts.append(Part(self._job, patterns, kept.since))
+            elif patterns:  # those who have seen all that is left of the log can go on together
+                old.setdefault(max(kept.since, record.first), []).extend(patterns)
+        parts += [Part(self._job, patterns, since) for since, patterns in old.items()]
+        return [*parts, *self._new_parts(wanted.values(), record.next)]
+
+    def _new_parts(self, patterns: Iterable[Pattern], since: int) -> list[Part]:
+        bounded = [pattern for pattern in patterns if Part.is_bounded(pattern)]
+        others = [[pattern] for pattern in patterns if not Part.is_bounded(pattern)]
+        return [Part(self._job, some, since) for some in ([bounded] if bounded else []) + others]
+
+    # --- one micro-batch
+
+    def push(self, packed: Sequence[bytes], watermark: int | None, version: str) -> Outcome:
+        """Add events. ``watermark``: milliseconds, or ticks where time is a number; ``version`` names the new state."""
+        events, late = self._accepted(packed)
+        if watermark is not None and (self._watermark is None or watermark > self._watermark):
+            self._watermark = watermark
+        found = self._push(events)
+        outcome = Outcome("", wake=(self._watermark or 0) + 1)
+        if events.num_rows:
+            latest = int(pc.max(self._ticks(events)).as_py())
+            about = {"watermark": json.dumps(self._watermark), "latest": str(latest)}
+            entry = to_bytes(events, about)
+            outcome.entry = (self._next, entry)
+            self._grow(latest, len(entry))
+        outcome.snapshots = dict(self._snapshots())
+        outcome.dropped = self._cut()
+        outcome.matches = list(pieces(found))
+        if late is not None:
+            outcome.late = to_bytes(late)
+        outcome.counts = {
+            "events": events.num_rows,
+            "late events": 0 if late is None else late.num_rows,
+            "matches": found.num_rows,
+            "kept bytes": sum(self._sizes),
+        }
+        if not self._latest and all(part.reach is not None for part in self._parts):
+            outcome.wake = None  # nothing is waiting for anything
+        outcome.record = self._record(version).to_json()
+        return outcome
+
+    def _accepted(self, packed: Sequence[bytes]) -> tuple[pa.Table, pa.Table | None]:
+        """The events, and apart from them those that come behind the watermark."""
+        schema = self._job.events
+        tables = [from_bytes(some)[0] for some in packed]
+        events = pa.concat_tables([schema.empty_table(), *tables])
+        if self._watermark is None or not events.num_rows:
+            return events, None
+        late = pc.fill_null(pc.less(self._ticks(events), self._on_clock(self._watermark)), False)
+        if not pc.any(late).as_py():
+            return events, None
+        return events.filter(pc.invert(late)), events.filter(late)
+
+    def _push(self, events: pa.Table) -> pa.Table:
+        found = [part.push(part.fitted(events), self._time(self._watermark)) for part in self._parts]
+        return pa.concat_tables([fitted(table, self._job.matches) for table in found])
+
+    def _grow(self, latest: int, size: int) -> None:
+        self._latest.append(latest)
+        self._sizes.append(size)
+        self._next += 1
+
+    def _snapshots(self) -> Iterator[tuple[str, bytes | None]]:
+        for gone in self._gone:
+            yield gone, None
+        self._gone = []
+        for part in self._parts:
+            if part.reach is not None:
+                continue
+            since = list(self._sizes)[max(part.since - self._first, 0) :]
+            if sum(since) > max(LEAST_LOG, part.snapshot_size) or len(since) > MOST_ENTRIES:
+                snapshot = part.session.snapshot()
+                part.since, part.snapshot_size = self._next, len(snapshot)
+                yield digest(part.patterns[0]), snapshot
+
+    def _cut(self) -> range:
+        """Forget the entries at the beginning of the log that no session would need to be made again."""
+        first = self._first
+        while self._latest and not any(self._needs(part, self._first, self._latest[0]) for part in self._parts):
+            self._latest.popleft()
+            self._sizes.popleft()
+            self._first += 1
+        return range(first, self._first)
+
+    def _needs(self, part: Part, entry: int, latest: int) -> bool:
+        if entry < part.since:
+            return False
+        if part.reach is None or self._watermark is None:
+            return True
+        return latest >= self._on_clock(self._watermark) - part.reach
+
+    def _record(self, version: str) -> Record:
+        parts = tuple(
+            PartRecord(tuple(map(digest, part.patterns)), part.since, part.snapshot_size > 0) for part in self._parts
+        )
+        return Record(
+            version, self._job.shards, self._job.columns, self._watermark, self._first, self._first + len(self._latest),
+            parts,
+        )  # fmt: skip
+
+    # --- time
+
+    def _ticks(self, events: pa.Table) -> pa.ChunkedArray:
+        return events[self._job.engine.columns.time].cast(pa.int64())
+
+    def _on_clock(self, watermark: int) -> int:
+        """A watermark on the clock of the events."""
+        return watermark * 1000 if pa.types.is_timestamp(self._clock) else watermark
+
+    def _time(self, watermark: int | None) -> Any:
+        """A watermark as a session takes it."""
+        if watermark is None or not pa.types.is_timestamp(self._clock):
+            return watermark
+        return pa.scalar(watermark, pa.timestamp("ms"))
+
+    @property
+    def _clock(self) -> pa.DataType:
+        return self._job.events.field(self._job.engine.columns.time).type
+
+
+class Part:
+    """A session of some patterns of a shard. ``since``: the first entry of the log that it is not yet made of."""
+
+    def __init__(self, job: Job, patterns: Sequence[Pattern], since: int, snapshot: bytes | None = None) -> None:
+        self.patterns = tuple(patterns)
+        self.since = since
+        self.snapshot_size = 0 if snapshot is None else len(snapshot)
+        engine = replace(job.engine, patterns=self.patterns)
+        normals = [normalise(pattern) for pattern in patterns]
+        needed = needed_columns(engine, normals, job.events)
+        self._schema = pa.schema([job.events.field(name) for name in needed])
+        self.session = engine.open() if snapshot is None else engine.restore(snapshot)
+        self.session.prepare(self._schema)
+        bounded = all(map(self.is_bounded, patterns))
+        self.reach = max(_reach(b) for n in normals for b in n.branches) if bounded else None
+
+    @staticmethod
+    def is_bounded(pattern: Pattern) -> bool:
+        """Whether events that are old enough are of no use."""
+        return can_be_sliced(normalise(pattern))
+
+    def push(self, events: pa.Table, watermark: Any) -> pa.Table:
+        return self.session.push(events, watermark)
+
+    def fitted(self, events: pa.Table) -> pa.Table:
+        """Events with the columns that the session knows."""
+        for column in self._schema:
+            found = events.schema.field(column.name).type if column.name in events.column_names else None
+            if found != column.type:
+                has = "they have no such column" if found is None else f"there it is {found}"
+                names = ", ".join(str(pattern.name) for pattern in self.patterns)
+                raise StateError(
+                    f"the column {column.name!r} is {column.type}, and {has} in the events that the state of this "
+                    f"query has kept for {names}. Give these patterns other names, so that they start anew, or start "
+                    "with a new checkpoint."
+                )
+        return pa.Table.from_arrays([events[name] for name in self._schema.names], schema=self._schema)
+
+
+def digest(pattern: Pattern) -> str:
+    """Says whether a pattern is the same as before: the same name and the same text."""
+    return hashlib.sha256(str(pattern).encode()).hexdigest()[:16]
+
+
+def _reach(branch: Branch) -> int:
+    """How far behind the watermark, in ticks, an event can matter to what is still undecided."""
+    size = branch.window.size
+    length = -(-size // MICROSECOND) if branch.window.kind is s.WindowKind.TIME else size
+    return length * (2 if branch.negations else 1)
+
+
+def _check(job: Job, record: Record) -> None:
+    if record.shards != job.shards:
+        raise StateError(
+            f"the state of this query is in {record.shards} shards, and it is now asked to run with {job.shards}. The "
+            f"number of shards stays the same for the life of a checkpoint: pass shards={record.shards}, or start with "
+            "a new checkpoint."
+        )
+    if record.columns != job.columns:
+        was, now = (", ".join(map(str, columns)) for columns in (record.columns, job.columns))
+        raise StateError(
+            f"the columns with the time, the type and the tie-breaker of the events were {was}, and now are {now}. "
+            "They stay the same for the life of a checkpoint; start with a new one."
+        )
