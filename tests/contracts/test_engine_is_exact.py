@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from cepheid.engine.engine import NEGATIONS, Engine
 from cepheid.engine.ingest import EventColumns
+from cepheid.engine.session import Session
 from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern
 from cepheid.local.match import match
 from cepheid.plan.planner import PLANNERS
+from cepheid.plan.tree import chain, search, variables
 from tests import oracle
 from tests.strategies import patterns, patterns_with_streams
 
@@ -54,6 +56,16 @@ def expected(case: Case) -> list[str]:
     return canonical(oracle.rows(pattern, events, **options))
 
 
+def change_plans(session: Session, data: st.DataObject) -> None:
+    """Give every branch with a choice some other plan, in the middle of the stream."""
+    plans = {}
+    for branch, plan in session.plans.items():
+        if plan is not None and len(variables(plan)) > 1:
+            names = data.draw(st.permutations(variables(plan)))
+            plans[branch] = data.draw(st.sampled_from([chain(names), search(names)]))
+    session.change_plans(plans, data.draw(st.sampled_from(["rebuild", "parallel"])))
+
+
 @given(cases, st.sampled_from([*PLANNERS, "auto"]), st.sampled_from([1, 2, 7, None]), st.sampled_from(NEGATIONS))
 def test_every_plan_and_batch_size(case: Case, planner: str, batch_size: int | None, negation: str) -> None:
     pattern, events, options = case
@@ -63,7 +75,9 @@ def test_every_plan_and_batch_size(case: Case, planner: str, batch_size: int | N
 
 
 @given(cases, st.sampled_from([*PLANNERS, "auto"]), st.sampled_from(NEGATIONS), st.data())
-def test_any_order_of_arrival_and_restarts(case: Case, planner: str, negation: str, data: st.DataObject) -> None:
+def test_any_order_of_arrival_restarts_and_changes_of_plan(
+    case: Case, planner: str, negation: str, data: st.DataObject
+) -> None:
     pattern, events, options = case
     table = pa.Table.from_pylist(events, schema(pattern))
     engine = Engine([pattern], EventColumns(tie_breaker=options["tie_breaker"]), planner, negation=negation)
@@ -76,6 +90,8 @@ def test_any_order_of_arrival_and_restarts(case: Case, planner: str, negation: s
         later = [events[i]["ts"] for i in order[start + size :]]
         advance: bool = data.draw(st.booleans())
         watermark = min(later) if later and advance else None
+        if data.draw(st.integers(0, 3)) == 0:
+            change_plans(session, data)
         if data.draw(st.booleans()):
             session = engine.restore(session.snapshot())
         rows += session.push(table.take(pa.array(chosen, pa.int64())), watermark=watermark).to_pylist()

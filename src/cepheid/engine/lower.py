@@ -80,6 +80,9 @@ def lower(branch: Branch, plan: Plan | None, table: FieldTable, window: int, neg
         if variable.is_kleene:
             kleene.append(lowering.kleene(variable, columns))
             columns = (*columns, *kleene_columns(variable.name))
+    # Whatever the plan, a match has its columns in the order of the pattern: single events, then sets.
+    single = tuple(v.name for v in branch.variables if not v.is_kleene)
+    columns = (*single, *columns[len(single) :])
     negations = tuple(lowering.negation(n, columns) for n in branch.negations)
     return BranchProgram(
         branch, plan, leaves, joins, tuple(kleene), negations, window, columns, lowering.step, lowering.partition

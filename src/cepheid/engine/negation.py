@@ -39,6 +39,10 @@ class Negations:
     def relations(self) -> list[Relation]:
         return list(self._kept.values())
 
+    def relation(self, name: str) -> Relation:
+        """The negated events of a variable that are kept."""
+        return self._kept[name]
+
     def insert(self, new: dict[str, Rows]) -> None:
         for program in self.programs:
             name = program.negation.name

@@ -9,52 +9,26 @@ import numpy as np
 
 from cepheid.engine.clock import Watermark
 from cepheid.engine.conditions import Scope
+from cepheid.engine.core import Core, Kept
 from cepheid.engine.joiner import FOREVER, NONE, Joiner, Rows
 from cepheid.engine.matches import Matches, joined
 from cepheid.engine.negation import Negations
-from cepheid.engine.program import BranchProgram, JoinProgram, NegationProgram, a_row
-from cepheid.engine.relation import Relation, Tuples, concatenate
-from cepheid.engine.search import Searcher
+from cepheid.engine.program import BranchProgram, a_row
+from cepheid.engine.relation import Tuples, concatenate
 from cepheid.engine.sets import Sets
 from cepheid.engine.snapshot import Arrays, below, prefixed
-from cepheid.engine.stage import Stage
 from cepheid.engine.store import RowStore
-from cepheid.engine.tally import CANDIDATES, IN_ORDER, Tally
-from cepheid.engine.vector import Unit
+from cepheid.engine.tally import CANDIDATES, Tally
+from cepheid.engine.vector import Mask, Unit
 from cepheid.language import syntax as s
-from cepheid.plan.tree import Join, Leaf, Plan, Search, variables
-
-Kept = tuple[Relation, tuple[str, ...]]
-"""A relation, with the names of its columns."""
-
-
-class _Node:
-    """A node of the plan at work: what it asks for, and what its parent finds of it."""
-
-    def __init__(self, plan: Plan, program: BranchProgram, *, keyed: bool = False) -> None:
-        self.variables = variables(plan)
-        self.relation = Relation(len(self.variables), keyed=keyed)
-        self.nothing = Tuples.empty(len(self.variables))
-        self.variable = plan.variable if isinstance(plan, Leaf) else None
-        self.negations: tuple[NegationProgram, ...] = ()
-        if isinstance(plan, Join):
-            node = program.joins[plan]
-            self.from_left, self.from_right, self.negations = node.from_left, node.from_right, node.negations
-            self.left = _Node(plan.left, program, keyed=self.from_right.key_slot >= 0)
-            self.right = _Node(plan.right, program, keyed=self.from_left.key_slot >= 0)
-            labels = (*self.from_left.labels, *self.from_left.external_labels)
-            self.tally = Tally("join", str(plan), (CANDIDATES, IN_ORDER, *labels))
-
-    def relations(self) -> list[Kept]:
-        below = [] if self.variable is not None else [*self.left.relations(), *self.right.relations()]
-        return [*below, (self.relation, self.variables)]
-
-    def joins(self) -> list[_Node]:
-        return [] if self.variable is not None else [*self.left.joins(), *self.right.joins(), self]
 
 
 class BranchRun:
-    """The state of one branch: what each node of its plan keeps, and matches that wait for a negated event."""
+    """The state of one branch: what the nodes of its plan keep, and matches that wait for a negated event.
+
+    The plan may change. Then the new plan's partial matches are made of the events that are kept; or the old plan goes
+    on beside it, for the matches that have an event from before the change, until no such event is left.
+    """
 
     def __init__(self, program: BranchProgram, store: RowStore, unit: Unit, *, ties: bool, limit: int) -> None:
         self.program = program
@@ -68,14 +42,10 @@ class BranchRun:
         self._window = min(program.window - (1 if self._slide else 0), FOREVER)
         self._joiner = Joiner(self.scope, self._window, limit)
         self.negations = Negations(program.negations, self._joiner, program.window)
-        self._root: _Node | Searcher | None = None
-        if isinstance(program.plan, Search):
-            self._root = Searcher(program.plan.variables, program, self._joiner, self.negations)
-        elif program.plan is not None:
-            self._root = _Node(program.plan, program)
-        self._stages = [Stage(stage, self._joiner) for stage in program.kleene]
-        joins = self._root.joins() if isinstance(self._root, _Node) else []
-        self._counted = [(node.tally, node.relation) for node in joins]
+        self._core = Core(program, self._joiner, self.negations)
+        self._elder: Core | None = None  # the plan before …
+        self._first_new = 0  # … and the first row that came after the change
+        self._past = Tally("past", "plans before", (CANDIDATES,))
         self._next_sets = 0
         self._waiting: list[Matches] = []  # for a negated event
         self._held: list[Matches] = []  # for a competing match
@@ -111,24 +81,63 @@ class BranchRun:
 
     @property
     def tallies(self) -> list[Tally]:
-        own: list[Tally] = []
-        if isinstance(self._root, Searcher):
-            own = [self._root.tally]
-        elif self._root is not None:
-            own = [node.tally for node in self._root.joins()]
-        return [*own, *(s.tally for s in self._stages), *self.negations.tallies.values(), self.waiting_tally]
+        return [*self._core.tallies, *self.negations.tallies.values(), self.waiting_tally, self._past]
 
     def count_kept(self) -> None:
-        for tally, relation in self._counted:
-            tally.keep(len(relation))
+        self._core.count_kept()
         if self._waiting or self._held or self.waiting_tally.kept:
             self.waiting_tally.keep(sum(map(len, self._waiting)) + sum(map(len, self._held)))
+
+    # --- another plan
+
+    @property
+    def is_changing(self) -> bool:
+        return self._elder is not None
+
+    def change(self, program: BranchProgram, *, rebuild: bool) -> None:
+        """Go on with another plan. While one change is under way there is no other."""
+        assert self._elder is None
+        old, core = self._core, Core(program, self._joiner, self.negations)
+        if rebuild:  # all tuples that come of it have been found before
+            core.push({v.name: old.events(v.name) for v in program.branch.variables})
+        else:
+            self._elder, self._first_new = old, self._store.base + self._store.size
+        for tally in old.tallies:
+            self._past.evaluations += tally.evaluations
+            self._past.steps[CANDIDATES] += tally.steps.get(CANDIDATES, 0)
+        self.program, self._core = program, core
+
+    def run_beside(self, elder: BranchProgram, first_new: int) -> None:
+        """Have an old plan, yet without events, for the matches with a row before ``first_new``."""
+        self._elder, self._first_new = Core(elder, self._joiner, self.negations), first_new
+
+    def elder(self) -> tuple[BranchProgram, int] | None:
+        """The old plan's program and the first row that it leaves alone, while a change is under way."""
+        return None if self._elder is None else (self._elder.program, self._first_new)
+
+    def _with_old(self, tuples: Tuples) -> Mask:
+        """Which tuples have an event from before the change."""
+        names = self.program.columns
+        rows = tuples.rows[:, [place for place, name in enumerate(names) if f"first {name}" not in names]]
+        old: Mask = np.asarray((rows < self._first_new).any(axis=1))
+        for name in self.scope.kleene:
+            which, members = self.sets.expand(tuples.rows[:, names.index(name)])
+            old[which[members < self._first_new]] = True
+        return old
+
+    def _retire_elder(self) -> None:
+        """The old plan may go when none of the events from before the change is left."""
+        if self._elder is not None:
+            rows = [relation.tuples.rows for relation, _ in self._elder.relations() if len(relation)]
+            if not any(((r >= self._store.base) & (r < self._first_new)).any() for r in rows):
+                self._past.evaluations += sum(tally.evaluations for tally in self._elder.tallies)
+                self._elder = None
 
     # --- snapshots
 
     def dump(self) -> Arrays:
         found = {"sets.starts": self.sets.starts, "sets.members": self.sets.members}
-        for place, (relation, _) in enumerate([*self.relations(), *self._negated()]):
+        for place, (relation, _) in enumerate(self._kept()):
             found |= prefixed(f"relation {place}", relation.dump())
         for what, kept in (("waiting", self._waiting), ("held", self._held)):
             for place, matches in enumerate(kept):
@@ -139,7 +148,7 @@ class BranchRun:
 
     def load(self, arrays: Arrays) -> None:
         self.sets.starts, self.sets.members = arrays["sets.starts"], arrays["sets.members"]
-        for place, (relation, _) in enumerate([*self.relations(), *self._negated()]):
+        for place, (relation, _) in enumerate(self._kept()):
             relation.load(below(f"relation {place}", arrays))
         for what, kept in (("waiting", self._waiting), ("held", self._held)):
             while found := below(f"{what} {len(kept)}", arrays):
@@ -157,7 +166,10 @@ class BranchRun:
     def push(self, new: dict[str, Rows], watermark: Watermark | None) -> Matches:
         """``new``: for each variable, negated ones too, the new rows that it takes. Matches that are decided now."""
         self.negations.insert(new)
-        tuples = self._new_tuples(new)
+        tuples = self._core.push(new)
+        if self._elder is not None:
+            theirs = self._elder.push(new)
+            tuples = concatenate([tuples, theirs.take(self._with_old(theirs))])
         found = Matches(self.program.columns, tuples)
         if self._slide is not None:
             found = self._in_windows(found)
@@ -173,65 +185,24 @@ class BranchRun:
                 if len(relation):
                     relation.evict(oldest.of(relation.tuples.rows[:, a_row(names)], self._store))
             self.negations.forget(watermark)
+            self._retire_elder()
         if len(self.sets) > self._next_sets:
             self._forget_sets()
             self._next_sets = max(1024, 2 * len(self.sets))
 
     def relations(self) -> list[Kept]:
         """All that is kept of positive variables."""
-        if self._root is None:
-            own: list[Kept] = []
-        else:
-            own = self._root.relations if isinstance(self._root, Searcher) else self._root.relations()
-        return [*own, *(kept for stage in self._stages for kept in stage.relations)]
+        return [*self._core.relations(), *(() if self._elder is None else self._elder.relations())]
 
     def events(self, name: str) -> Rows:
         """The rows that are kept of a variable, be it negated or not."""
-        kept = [*self.relations(), *zip(self.negations.relations, ((n,) for n in self.negations.tallies), strict=True)]
-        for relation, names in kept:
-            if names == (name,) and len(relation):
-                rows: Rows = relation.tuples.rows[:, 0]
-                return rows[rows >= self._store.base]
-        return NONE
+        if name in self.negations.tallies:
+            rows: Rows = self.negations.relation(name).tuples.rows[:, 0]
+            return rows[rows >= self._store.base]
+        return (self._elder or self._core).events(name)
 
-    def _negated(self) -> list[Kept]:
-        return [(relation, ("",)) for relation in self.negations.relations]
-
-    def _new_tuples(self, new: dict[str, Rows]) -> Tuples:
-        tuples: Tuples | None = None
-        if isinstance(self._root, Searcher):
-            tuples = self._root.push(new)
-        elif self._root is not None:
-            tuples = self._new(self._root, new)
-        for stage in self._stages:
-            tuples = stage.push(tuples, new[stage.program.variable.name])
-        assert tuples is not None
-        return tuples
-
-    def _new(self, node: _Node, new: dict[str, Rows]) -> Tuples:
-        """The new tuples of a node, semi-naively: new(L) ⋈ all(R) ∪ old(L) ⋈ new(R)."""
-        if node.variable is not None:
-            rows = new[node.variable]
-            return self._joiner.tuples(rows) if len(rows) else node.nothing
-        left, right = self._new(node.left, new), self._new(node.right, new)
-        if not len(left) and not len(right):
-            return node.nothing
-        joiner = self._joiner
-        joiner.insert(node.right.relation, right, node.from_left)
-        found = [node.nothing]
-        if len(left):
-            found.append(joiner.pairs(left, node.right.relation, node.from_left, node.tally))
-        if len(right):
-            turned = joiner.pairs(right, node.left.relation, node.from_right, node.tally)
-            found.append(self._turned(turned, node.from_right))
-        joiner.insert(node.left.relation, left, node.from_right)
-        return self.negations.at_first_chance(concatenate(found), node.negations)
-
-    @staticmethod
-    def _turned(tuples: Tuples, program: JoinProgram) -> Tuples:
-        """From (right, left) to (left, right)."""
-        cut = len(program.outer)
-        return Tuples(np.concatenate([tuples.rows[:, cut:], tuples.rows[:, :cut]], axis=1), tuples.lo, tuples.hi)
+    def _kept(self) -> list[Kept]:
+        return [*self.relations(), *((relation, ("",)) for relation in self.negations.relations)]
 
     def _decide(self, found: Matches, watermark: Watermark | None) -> Matches:
         """Of new and waiting matches, those for which no negated event can come any more and none has come."""
@@ -251,13 +222,13 @@ class BranchRun:
         """Every row number that the run refers to; numbers of sets are among them, and below zero."""
         if len(self.sets):
             self._forget_sets()
-        kept = [relation.tuples.rows.reshape(-1) for relation, _ in [*self.relations(), *self._negated()]]
+        kept = [relation.tuples.rows.reshape(-1) for relation, _ in self._kept()]
         waiting = [matches.tuples.rows.reshape(-1) for matches in (*self._waiting, *self._held)]
         return [*kept, *waiting, self.sets.members]
 
     def renumber(self, change: Callable[[Rows], Rows]) -> None:
         """Rows have new numbers."""
-        for relation, _ in [*self.relations(), *self._negated()]:
+        for relation, _ in self._kept():
             relation.tuples = self._renumbered(relation.tuples, change)
         self._waiting = [
             Matches(m.variables, self._renumbered(m.tuples, change), m.window_start) for m in self._waiting
@@ -272,9 +243,9 @@ class BranchRun:
 
     def _set_columns(self) -> list[Rows]:
         """Every column that holds numbers of sets."""
-        kept = [(stage.tuples.tuples.rows, stage.program.from_tuples.outer) for stage in self._stages[1:]]
-        kept += [(m.tuples.rows, m.variables) for m in (*self._waiting, *self._held)]
-        return [rows[:, names.index(n)] for rows, names in kept for n in names if f"first {n}" in names]
+        found = [m.columns[n] for m in (*self._waiting, *self._held) for n in self.scope.kleene]
+        found += self._core.set_columns()
+        return found if self._elder is None else [*found, *self._elder.set_columns()]
 
     def _forget_sets(self) -> None:
         """Keep the sets that waiting tuples refer to, and no others."""

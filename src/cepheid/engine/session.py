@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -127,6 +128,18 @@ class Session:
     def plans(self) -> dict[Branch, Plan | None]:
         """The plan of each branch; None where there is no single event to plan for."""
         return dict(self._plans)
+
+    def change_plans(self, plans: Mapping[Branch, Plan], migrate: str = "rebuild") -> list[Branch]:
+        """Go on with other plans for some branches; those for which it was done. No match is lost or doubled.
+
+        ``migrate``: ``"rebuild"`` makes the new plan's partial matches of the events that are kept; ``"parallel"`` lets
+        the old plan finish the matches that have an event from before the change, for one window.
+        """
+        if migrate not in ("rebuild", "parallel"):
+            raise ValueError(f"migrate is 'rebuild' or 'parallel', got {migrate!r}")
+        done = [b for state in self._states for b in state.change(plans, rebuild=migrate == "rebuild")]
+        self._plans = {**self._plans, **{branch: plans[branch] for branch in done}}
+        return done
 
     def programs(self) -> dict[str, list[BranchProgram]]:
         """For each pattern the programs of its branches, as in :meth:`tallies`; nothing before the first event."""

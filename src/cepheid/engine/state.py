@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +15,7 @@ from cepheid.engine.conditions import Scope
 from cepheid.engine.consume import Consumption
 from cepheid.engine.fields import PartitionCodes
 from cepheid.engine.ingest import Batch, Codes, EventColumns, EventTypes
-from cepheid.engine.joiner import NONE
+from cepheid.engine.joiner import NONE, LimitError
 from cepheid.engine.kernels.join import TIME
 from cepheid.engine.lower import lower
 from cepheid.engine.matches import Matches
@@ -22,7 +24,7 @@ from cepheid.engine.output import Output
 from cepheid.engine.positions import Positions
 from cepheid.engine.program import BranchProgram, FieldTable, LeafProgram
 from cepheid.engine.run import BranchRun
-from cepheid.engine.snapshot import Arrays, below, prefixed
+from cepheid.engine.snapshot import Arrays, below, plan_from_json, plan_to_json, prefixed
 from cepheid.engine.stepwise import EVERY, StepwiseRun
 from cepheid.engine.store import RowStore
 from cepheid.engine.tally import PARTIAL, Tally
@@ -64,7 +66,8 @@ class State:
                 names, columns, self._codes, unit, self._table.partition(names) if names else None
             )
         live = [(normal, branch) for normal in normals for branch in normal.branches if branch.never is None]
-        programs = [(normal, self._lowered(normal, b, plans[b], negation)) for normal, b in live]
+        self._negation = negation
+        programs = [(normal, self._lowered(normal, b, plans[b])) for normal, b in live]
         # Where events are counted, matches still start and end at a time.
         time = self._table.column(s.Attribute("", columns.time)) if counted else None
         self._store = RowStore(len(self._table), schema)
@@ -88,20 +91,42 @@ class State:
         self.buffered = Tally("buffer", "events", ())
         windows = {place: run.program.window for key, run in self.runs.items() for _, place in self._reads[key]}
         self._arrivals = [Arrivals(windows[place]) for place in range(len(self._leaves))]
-        self._partial = [t for run in self.runs.values() for t in run.tallies if t.kind in PARTIAL]
+        self._count_partial()
         self._new_rows = 0  # since what is old was last forgotten
         self._live = 0  # rows in the store that were not old then
+
+    def _count_partial(self) -> None:
+        self._partial = [t for run in self.runs.values() for t in run.tallies if t.kind in PARTIAL]
 
     @property
     def partial_matches(self) -> int:
         return sum(tally.kept for tally in self._partial)
 
+    def change(self, plans: Mapping[Branch, Plan], *, rebuild: bool) -> list[Branch]:
+        """Give branches other plans; those for which it was done.
+
+        A branch whose events are selected step by step has no use for one, and while a change is under way there is no
+        other. If a new plan would go beyond the limits, the old one stays.
+        """
+        done = []
+        for (name, _), run in self.runs.items():
+            branch = run.program.branch
+            plan = plans.get(branch)
+            if plan is None or plan == run.program.plan or branch.stepwise or run.is_changing:
+                continue
+            normal = next(n for n in self._normals if n.name == name)
+            with suppress(LimitError):
+                run.change(self._lowered(normal, branch, plan), rebuild=rebuild)
+                done.append(branch)
+        self._count_partial()
+        return done
+
     @property
     def schemas(self) -> dict[str, pa.Schema]:
         return {name: output.schema for name, output in self._outputs.items()}
 
-    def _lowered(self, normal: NormalForm, branch: Branch, plan: Plan | None, negation: str) -> BranchProgram:
-        program = lower(branch, plan, self._table, self._length(branch.window), negation)
+    def _lowered(self, normal: NormalForm, branch: Branch, plan: Plan | None) -> BranchProgram:
+        program = lower(branch, plan, self._table, self._length(branch.window), self._negation)
         if normal.selection.strategy is s.Strategy.STRICT:
             return replace(program, leaves={**program.leaves, EVERY: LeafProgram(EVERY, None, (), ())})
         return program
@@ -129,6 +154,10 @@ class State:
             "strings": self._codes.strings.dump(),
             "partitions": partitions,
             "counts": [run.meta() for run in self.runs.values()],
+            "elders": [
+                None if found is None else [plan_to_json(found[0].plan), found[1]]
+                for found in (run.elder() for run in self.runs.values())
+            ],
             "leaves": [*leaves, self.buffered.dump()],
             "arrivals": [arrivals.dump() for arrivals in self._arrivals],
             "new rows": [self._new_rows, self._live],
@@ -150,6 +179,11 @@ class State:
         self._codes.strings.load(meta["strings"])
         for names, keys in meta["partitions"]:
             self._codes.partitions.setdefault(tuple(names), PartitionCodes()).load(keys)
+        for (key, run), elder in zip(self.runs.items(), meta["elders"], strict=True):
+            if elder is not None:
+                normal = next(n for n in self._normals if n.name == key[0])
+                program = self._lowered(normal, run.program.branch, plan_from_json(elder[0]))
+                run.run_beside(program, elder[1])
         for place, (run, counts) in enumerate(zip(self.runs.values(), meta["counts"], strict=True)):
             run.load(below(f"run {place}", arrays))
             run.load_meta(counts)
@@ -228,7 +262,7 @@ class State:
 
     def _collect(self) -> None:
         """Give up the rows that nothing refers to, once they are most of what there is."""
-        if not self._store.crowded:
+        if not self._store.crowded or any(run.is_changing for run in self.runs.values()):
             return
         live = np.zeros(self._store.size, dtype=np.bool_)
         for run in self.runs.values():

@@ -53,7 +53,7 @@ class StepwiseRun(BranchRun):
 
     @property
     def tallies(self) -> list[Tally]:
-        return [self._steps, *self.negations.tallies.values(), self.waiting_tally]
+        return [self._steps, *self.negations.tallies.values(), self.waiting_tally, self._past]
 
     # --- one push
 
