@@ -15,6 +15,7 @@ from cepheid.pattern.read import parse, parse_all
 from cepheid.pattern.schema import SchemaError
 
 if TYPE_CHECKING:
+    from cepheid.adapt.policies import Invariant, Threshold, Unconditional
     from cepheid.engine.engine import Engine
     from cepheid.engine.session import Session
     from cepheid.local.explain.explain import Explanation, explain
@@ -26,6 +27,9 @@ __version__ = "0.1.0"
 # The compiler takes half a second to load; who only reads patterns need not wait for it.
 _LAZY = {
     "Diagnosis": "cepheid.local.why.why",
+    "Invariant": "cepheid.adapt.policies",
+    "Threshold": "cepheid.adapt.policies",
+    "Unconditional": "cepheid.adapt.policies",
     "Engine": "cepheid.engine.engine",
     "Session": "cepheid.engine.session",
     "Explanation": "cepheid.local.explain.explain",
@@ -48,6 +52,7 @@ __all__ = [
     "Diagnosis",
     "Engine",
     "Explanation",
+    "Invariant",
     "Negation",
     "NormalForm",
     "Pattern",
@@ -55,6 +60,8 @@ __all__ = [
     "Problem",
     "SchemaError",
     "Session",
+    "Threshold",
+    "Unconditional",
     "Variable",
     "and_",
     "any_of",

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from cepheid.adapt.follower import CHECK_EVERY, Adapting, Follower, Migration, policy_of
+from cepheid.adapt.policies import Policy
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.session import Session
 from cepheid.engine.snapshot import SnapshotError, plan_from_json, unpack
@@ -40,8 +42,12 @@ class Engine:
     estimates: Mapping[Branch, Estimates] = field(default_factory=dict)
     max_partial_matches: int = 100_000_000
     negation: str = "auto"
+    adapt: Policy | bool | str | None = None
+    check_every: int = CHECK_EVERY
+    migrate: Migration = "rebuild"
 
     def __post_init__(self) -> None:
+        self._follower()  # says what is wrong with the options
         if self.negation not in NEGATIONS:
             raise ValueError(f"negation is one of {', '.join(NEGATIONS)}; got {self.negation!r}")
         if self.planner != "auto" and self.planner not in PLANNERS:
@@ -118,8 +124,15 @@ class Engine:
 
     def _session(self, normals: tuple[NormalForm, ...], plans: dict[Branch, Plan | None]) -> Session:
         return Session(
-            tuple(self.patterns), normals, plans, self.columns, limit=self.max_partial_matches, negation=self.negation
-        )
+            tuple(self.patterns), normals, plans, self.columns, limit=self.max_partial_matches, negation=self.negation,
+            follower=self._follower(),
+        )  # fmt: skip
+
+    def _follower(self) -> Follower | None:
+        policy = policy_of(self.adapt)
+        if policy is None or self.order is not None:
+            return None
+        return Adapting(policy, self.planner, self.check_every, self.migrate).follow()
 
     def _plans(self, normals: tuple[NormalForm, ...]) -> Iterator[tuple[Branch, Plan | None]]:
         for normal in normals:

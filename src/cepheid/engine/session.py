@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.adapt.follower import Follower
 from cepheid.engine.clock import END, Watermark, unit_of
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes, InputError
 from cepheid.engine.negation import REJECTED
@@ -36,7 +37,9 @@ class Session:
         *,
         limit: int,
         negation: str,
+        follower: Follower | None = None,
     ) -> None:
+        self._follower = follower
         self._patterns = patterns
         self._normals = normals
         self._plans = plans
@@ -70,7 +73,10 @@ class Session:
         self.counts["events"] += len(batch)
         if watermark is not None:
             self._advance(self._ticks(watermark))
-        return self._push(batch, None if self._watermark is None else Watermark(self._watermark))
+        found = self._push(batch, None if self._watermark is None else Watermark(self._watermark))
+        if self._follower is not None:
+            self._follower.after_push(self)
+        return found
 
     def close(self) -> pa.Table:
         """No more events: the matches that were still waiting. Without any event there is no schema, and so nothing."""
@@ -107,8 +113,20 @@ class Session:
             "peak partial matches": self.counts["peak partial matches"],
             "buffered events": sum(state.buffered.kept for state in self._states),
             "peak buffered events": sum(state.buffered.peak for state in self._states),
+            **({} if self._follower is None else {"adaptation": self._follower.report()}),
             "patterns": patterns,
         }
+
+    @property
+    def events(self) -> int:
+        """How many events came in time."""
+        return self.counts["events"]
+
+    @property
+    def work(self) -> int:
+        """How many candidates were looked at and conditions evaluated."""
+        tallies = [tally for state in self._states for run in state.runs.values() for tally in run.tallies]
+        return sum(tally.steps.get(CANDIDATES, 0) + tally.evaluations for tally in tallies)
 
     def estimates(self) -> dict[Branch, Estimates]:
         """Arrival rates and selectivities of the last window, for each branch: what a new plan could be made with.

@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.adapt.follower import CHECK_EVERY, Migration
+from cepheid.adapt.policies import Policy
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.sample import estimate_all
@@ -35,6 +37,9 @@ def match(
     statistics: Mapping[Branch, Estimates] | None = None,
     batch_size: int | None = None,
     negation: str = "auto",
+    adapt: Policy | bool | str | None = None,
+    check_every: int = CHECK_EVERY,
+    migrate: Migration = "rebuild",
     max_partial_matches: int = 100_000_000,
     progress: Callable[[int], object] | None = None,
 ) -> pa.Table:
@@ -48,8 +53,9 @@ def match(
     (trees), ``"dynamic"`` (an order found anew for each event) or ``"auto"``; ``order=["c", "a", "b"]`` forces a chain.
     ``statistics`` replaces the estimates that are otherwise taken from a sample of the events. ``negation`` says when
     negated events are looked for: ``"first_chance"`` where a partial match can be dropped for them, ``"post"`` when it
-    is complete, or ``"auto"``. None of these changes the result. ``progress`` is called with the number of events of
-    each batch that is done.
+    is complete, or ``"auto"``. ``adapt`` lets the plan follow the data: ``True``, or a policy such as
+    ``cepheid.Invariant()``, asked every ``check_every`` events; ``migrate`` says how a new plan takes over. None of
+    these changes the result. ``progress`` is called with the number of events of each batch that is done.
 
     >>> import cepheid
     >>> events = [{"ts": 1, "type": "A", "x": 5}, {"ts": 2, "type": "B", "x": 7}, {"ts": 9, "type": "B", "x": 8}]
@@ -59,7 +65,8 @@ def match(
     """
     engine, table = prepare(
         patterns, events, time=time, type=type, tie_breaker=tie_breaker, planner=planner, order=order,
-        statistics=statistics, negation=negation, max_partial_matches=max_partial_matches,
+        statistics=statistics, negation=negation, adapt=adapt, check_every=check_every, migrate=migrate,
+        max_partial_matches=max_partial_matches,
     )  # fmt: skip
     return run(engine.open(), table, time, batch_size, progress)
 
@@ -75,6 +82,9 @@ def prepare(
     order: Sequence[str] | None = None,
     statistics: Mapping[Branch, Estimates] | None = None,
     negation: str = "auto",
+    adapt: Policy | bool | str | None = None,
+    check_every: int = CHECK_EVERY,
+    migrate: Migration = "rebuild",
     max_partial_matches: int = 100_000_000,
 ) -> tuple[Engine, pa.Table]:
     """An engine with plans for these events, and the events in the order of time. Options as for :func:`match`."""
@@ -85,7 +95,10 @@ def prepare(
     estimates = dict(statistics or {})
     if not estimates and planner != "pattern_order" and order is None:
         estimates = estimate_all(named, table, columns)
-    return Engine(named, columns, planner, order, estimates, max_partial_matches, negation), table
+    engine = Engine(
+        named, columns, planner, order, estimates, max_partial_matches, negation, adapt, check_every, migrate
+    )
+    return engine, table
 
 
 def run(

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from cepheid.pattern.normal import Branch
 from cepheid.plan.cardinality import Cardinality
 from cepheid.plan.orders import best_orders, pattern_order
-from cepheid.plan.tree import Join, Leaf, Plan, nodes, variables
+from cepheid.plan.tree import Join, Leaf, Plan, chain, nodes, variables
 from cepheid.plan.trees import best_intervals, best_trees, left_parts
 
 Quantity: TypeAlias = "tuple[frozenset[str], ...]"
@@ -63,6 +63,8 @@ def deciding(
     have been, which are many.
     """
     names = pattern_order(branch, cardinality)
+    if planner == "auto":  # it took the best of the chains, or of the trees
+        planner = "dp_left" if plan == chain(variables(plan)) else "dp_bushy"
     found = _PLANNERS.get(planner)
     if found is None or len(names) < 2 or len(variables(plan)) < 2:
         return ()

@@ -1,0 +1,197 @@
+"""When to plan again: the decision functions of the paper on invariants.
+
+A policy watches one branch from the moment its plan is made. Asked with what is known now, it says why a better plan is
+to be expected, or nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from cepheid.pattern.normal import Branch, Condition
+from cepheid.plan.cardinality import Cardinality
+from cepheid.plan.deciding import Deciding, Quantity, deciding, tightest
+from cepheid.plan.tree import Plan
+from cepheid.stats.estimates import Estimates
+
+Memory: TypeAlias = "dict[frozenset[Quantity], float]"
+"""What has been learned about comparisons: by which distance they must be violated."""
+
+
+class Watch(Protocol):
+    """Watches one plan of one branch."""
+
+    def reason(self, estimates: Estimates) -> str | None:
+        """Why to plan again; None if there is no reason to."""
+        ...
+
+    def learn(self, gain: float) -> None:
+        """The plan that this watch asked for made so much less work than the one before it: 0.2 is a fifth less."""
+        ...
+
+
+class Policy(Protocol):
+    """A way to decide when to plan again."""
+
+    def watch(self, branch: Branch, plan: Plan, planner: str, estimates: Estimates, memory: Memory) -> Watch:
+        """Watch a plan that was made with these estimates. ``memory`` is kept from plan to plan."""
+        ...
+
+
+@dataclass(frozen=True)
+class Unconditional:
+    """Plan again at every check.
+
+    >>> Unconditional()
+    Unconditional()
+    """
+
+    def watch(self, branch: Branch, plan: Plan, planner: str, estimates: Estimates, memory: Memory) -> Watch:
+        return _Always()
+
+
+class _Always:
+    def reason(self, estimates: Estimates) -> str | None:
+        return "every check plans again"
+
+    def learn(self, gain: float) -> None:
+        return
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Plan again when any rate or selectivity has changed by more than a part of what it was.
+
+    >>> Threshold(0.3)
+    Threshold(change=0.3)
+    """
+
+    change: float = 0.3
+
+    def __post_init__(self) -> None:
+        if self.change <= 0:
+            raise ValueError(f"a threshold is a relative change above 0, such as 0.3; got {self.change}")
+
+    def watch(self, branch: Branch, plan: Plan, planner: str, estimates: Estimates, memory: Memory) -> Watch:
+        return _Changes(self.change, estimates)
+
+
+class _Changes:
+    def __init__(self, change: float, estimates: Estimates) -> None:
+        self._change = change
+        self._before = _values(estimates)
+
+    def reason(self, estimates: Estimates) -> str | None:
+        now = _values(estimates)
+        for what, before in self._before.items():
+            if what in now and abs(now[what] - before) > self._change * max(before, 1e-300):
+                name = f"the rate of {what}" if isinstance(what, str) else f"the selectivity of {what}"
+                return f"{name} was {before:.3g} and is {now[what]:.3g}"
+        return None
+
+    def learn(self, gain: float) -> None:
+        return
+
+
+def _values(estimates: Estimates) -> dict[str | Condition, float]:
+    found: dict[str | Condition, float] = dict(estimates.counts.items())
+    return found | dict(estimates.selectivity.items())
+
+
+@dataclass(frozen=True)
+class Invariant:
+    """Plan again when a comparison that decided for the plan would come out otherwise today.
+
+    ``k``: how many comparisons are watched for each part of the plan, those that were closest. ``distance``: by which
+    part of it the other choice must be better: a number, ``"average"`` (the mean distance of the comparisons when the
+    plan was made) or ``"meta"`` (learned for each comparison from what earlier changes brought).
+
+    >>> Invariant(k=2, distance=0.1)
+    Invariant(k=2, distance=0.1)
+    """
+
+    k: int = 1
+    distance: float | Literal["average", "meta"] = 0.0
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise ValueError(f"k is 1 or more, got {self.k}")
+        if self.distance not in ("average", "meta") and not (
+            isinstance(self.distance, (int, float)) and self.distance >= 0
+        ):
+            raise ValueError(f"distance is 0 or more, 'average' or 'meta'; got {self.distance!r}")
+
+    def watch(self, branch: Branch, plan: Plan, planner: str, estimates: Estimates, memory: Memory) -> Watch:
+        cardinality = Cardinality(branch, estimates)
+        blocks = deciding(plan, branch, cardinality, planner)
+        chosen = tightest(blocks, cardinality, self.k)
+        if self.distance == "meta":
+            return _Learning(branch, chosen, memory)
+        if self.distance == "average":
+            distances = [abs(c.distance(cardinality)) for block in blocks for c in block]
+            return _Invariants(branch, chosen, sum(distances) / len(distances) if distances else 0.0)
+        assert isinstance(self.distance, (int, float))
+        return _Invariants(branch, chosen, float(self.distance))
+
+
+class _Invariants:
+    """In the order of the blocks: an invariant takes those before it for granted."""
+
+    def __init__(self, branch: Branch, invariants: tuple[Deciding, ...], distance: float) -> None:
+        self._branch = branch
+        self._invariants = invariants
+        self._distance = distance
+
+    def reason(self, estimates: Estimates) -> str | None:
+        cardinality = Cardinality(self._branch, estimates)
+        for invariant in self._invariants:
+            if invariant.is_violated(cardinality, self.allowed(invariant)):
+                return f"it no longer holds that {invariant}"
+        return None
+
+    def allowed(self, invariant: Deciding) -> float:
+        return self._distance
+
+    def learn(self, gain: float) -> None:
+        return
+
+
+FIRST = 0.05
+"""The distance that is tried first."""
+LITTLE, MUCH = 0.05, 0.2
+"""Gains that were not worth a change, and that were."""
+
+
+class _Learning(_Invariants):
+    """The meta-adaptive distance: what brought little must be violated by twice as much the next time."""
+
+    def __init__(self, branch: Branch, invariants: tuple[Deciding, ...], memory: Memory) -> None:
+        super().__init__(branch, invariants, FIRST)
+        self._memory = memory
+        self._asked: Deciding | None = None
+
+    def reason(self, estimates: Estimates) -> str | None:
+        cardinality = Cardinality(self._branch, estimates)
+        for invariant in self._invariants:
+            if invariant.is_violated(cardinality, self.allowed(invariant)):
+                self._asked = invariant
+                return f"it no longer holds that {invariant}"
+        return None
+
+    def allowed(self, invariant: Deciding) -> float:
+        return self._memory.get(_key(invariant), FIRST)
+
+    def learn(self, gain: float) -> None:
+        if self._asked is None:
+            return
+        distance = self.allowed(self._asked)
+        if gain < LITTLE:
+            self._memory[_key(self._asked)] = min(2 * distance, 4.0)
+        elif gain > MUCH:
+            self._memory[_key(self._asked)] = max(distance / 2, 0.01)
+
+
+def _key(invariant: Deciding) -> frozenset[Quantity]:
+    """Whichever of the two was chosen."""
+    return frozenset({invariant.chosen, invariant.other})

@@ -1,0 +1,82 @@
+"""When a policy asks for another plan."""
+
+from __future__ import annotations
+
+import pytest
+
+import cepheid
+from cepheid.adapt.policies import Invariant, Memory, Policy, Threshold, Unconditional, Watch
+from cepheid.plan.cardinality import Cardinality
+from cepheid.plan.planner import PLANNERS
+from cepheid.stats.estimates import Estimates
+
+BRANCH = cepheid.normalise(cepheid.parse("PATTERN SEQ(A a, B b, C c) WITHIN 10")).branches[0]
+BEFORE = Estimates({"a": 100.0, "b": 15.0, "c": 10.0})
+
+
+def watch(policy: Policy, memory: Memory | None = None) -> Watch:
+    plan = PLANNERS["greedy"](BRANCH, Cardinality(BRANCH, BEFORE))
+    return policy.watch(BRANCH, plan, "greedy", BEFORE, {} if memory is None else memory)
+
+
+def with_rates(**rates: float) -> Estimates:
+    return Estimates({**BEFORE.counts, **rates})
+
+
+def test_unconditionally() -> None:
+    assert watch(Unconditional()).reason(BEFORE) == "every check plans again"
+
+
+def test_a_threshold_is_on_every_value() -> None:
+    found = watch(Threshold(0.3))
+    assert found.reason(with_rates(a=129.0)) is None
+    assert found.reason(with_rates(a=131.0)) == "the rate of a was 100 and is 131"
+
+
+def test_an_invariant_is_on_what_decided() -> None:
+    found = watch(Invariant())
+    assert found.reason(with_rates(a=1000.0)) is None  # a stays the most frequent
+    assert found.reason(with_rates(c=14.0)) is None
+    assert found.reason(with_rates(c=16.0)) == "it no longer holds that c at place 1 makes fewer partial matches than b"
+
+
+def test_a_distance_lets_small_changes_pass() -> None:
+    found = watch(Invariant(distance=0.5))
+    assert found.reason(with_rates(c=20.0)) is None
+    assert found.reason(with_rates(c=23.0)) is not None
+
+
+def test_the_average_distance_is_that_of_the_comparisons_when_the_plan_was_made() -> None:
+    # c before b: 15/10 - 1, c before a: 100/10 - 1, b before a: 100/15 - 1; the mean is 5.06
+    found = watch(Invariant(distance="average"))
+    assert found.reason(with_rates(c=90.0)) is None
+    assert found.reason(with_rates(c=91.5)) is not None
+
+
+def test_a_learned_distance_grows_with_changes_that_bring_little() -> None:
+    memory: Memory = {}
+    for _ in range(3):
+        found = watch(Invariant(distance="meta"), memory)
+        assert found.reason(with_rates(c=30.0)) is not None
+        found.learn(0.0)
+    found = watch(Invariant(distance="meta"), memory)
+    assert found.reason(with_rates(c=19.0)) is None
+    assert found.reason(with_rates(c=30.0)) is not None
+    found.learn(0.9)
+    assert watch(Invariant(distance="meta"), memory).reason(with_rates(c=19.0)) is not None
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Invariant(k=0), "k is 1 or more, got 0"),
+        (lambda: Invariant(distance=-1), "distance is 0 or more"),
+        (lambda: Invariant(distance="mean"), "'average' or 'meta'; got 'mean'"),  # type: ignore[arg-type]
+        (lambda: Threshold(0), "relative change above 0"),
+        (lambda: cepheid.Engine([], adapt="sometimes"), "adapt is 'static', True, or a policy"),
+        (lambda: cepheid.Engine([], adapt=True, check_every=0), "check_every is 1 event or more"),
+    ],
+)
+def test_senseless_policies_are_refused(make: object, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()  # type: ignore[operator]
