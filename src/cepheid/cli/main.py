@@ -209,6 +209,41 @@ def why(
 
 
 @app.command()
+def run(
+    job: Annotated[Path, typer.Argument(help="The job: a YAML file.", metavar="JOB", show_default=False)],
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write a page with the outcome to this file.", metavar="HTML", show_default=False),
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Show the plan too, with what came of it in a sample.")] = False,
+    show: Annotated[int, typer.Option(help="How many matches to show.", min=0)] = 20,
+    only_check: Annotated[bool, typer.Option("--check", help="Only say what is wrong with the job.")] = False,
+) -> None:
+    """Run a job on Spark, batch or stream: a file says where events come from and where matches go.
+
+    Ctrl-C stops a stream cleanly. The exit code is 1 if the job or its patterns cannot be run, 2 if a run failed.
+    """
+    try:
+        from cepheid.cli.running import check_job, run_description
+        from cepheid.job import JobError
+    except ModuleNotFoundError as error:
+        fail(str(error))
+    with _failing_plainly():
+        try:
+            if only_check:
+                check_job(job, out)
+            else:
+                run_description(job, report, plan, show, out, err)
+        except JobError as error:
+            count = len(error.problems) + len(error.patterns)
+            err.print(f"{error}\n\n{count} problem{'s' if count > 1 else ''} found", markup=False)
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt:
+            err.print("stopped before the end: not all matches were written")
+            raise typer.Exit(130) from None
+
+
+@app.command()
 def bench(
     name: Annotated[
         str | None, typer.Argument(help="Which benchmark; without a name, all are listed.", show_default=False)

@@ -1,0 +1,36 @@
+"""``cepheid run``: a job, from its description to its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from cepheid.job import Job, read_job, run_job
+from cepheid.job.progress import Display, show_matches, show_summary
+from cepheid.job.report import write_report
+
+
+def check_job(path: Path, out: Console) -> Job:
+    """Read a description and say what it is; JobError says all that is wrong with it."""
+    job = read_job(path)
+    source = getattr(job.source, "format", None) or getattr(job.source, "workload", "")
+    out.print(f"{path}: {job.name}, a {job.mode} from {source} to {job.sink.format}, can be run", markup=False)
+    return job
+
+
+def run_description(path: Path, report: Path | None, plan: bool, show: int, out: Console, err: Console) -> None:
+    job = read_job(path)
+    with Display(out, err) as display:
+        outcome = run_job(job, display, show=show, explained=plan or report is not None)
+        if report is not None:
+            write_report(outcome, report)
+    if job.sink.format != "console":
+        show_matches(outcome.first, out)
+    if plan and outcome.explanation is not None:
+        out.print(f"\n{outcome.explanation}\n{outcome.explanation_note}\n", markup=False)
+    show_summary(outcome, out)
+    if not outcome.matches:
+        out.print("To see why there is none, run [bold]cepheid why[/bold] with the same patterns and events.")
+    if report is not None:
+        out.print(f"report: {report}", markup=False)

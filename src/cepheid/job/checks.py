@@ -1,0 +1,195 @@
+"""What the parts of a description must say about each other, and what must be there before a job starts.
+
+The checks look at the values as they were read, so that a mistake in one field does not hide one in another. Each
+yields the place of a problem and what it is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from cepheid import workloads
+from cepheid.job.description import located
+from cepheid.job.environment import is_name, names_in
+from cepheid.job.problems import FieldProblem
+from cepheid.job.yaml_text import Document, Place, path_text
+from cepheid.language.problems import closest
+
+Found: TypeAlias = Iterator[tuple[Place, str, str | None]]
+"""Where, what is wrong, and what would help."""
+Values: TypeAlias = Mapping[str, Any]
+
+
+def problems_in(document: Document, folder: Path) -> Iterator[FieldProblem]:
+    if not isinstance(document.values, Mapping):
+        return
+    for check in CHECKS:
+        for place, message, hint in check(document.values, folder):
+            yield FieldProblem(path_text(place), message, hint=hint, line=document.line(place))
+
+
+def _variables(values: Values, folder: Path) -> Found:
+    """Environment variables have a name, and are set."""
+    for place, text in _texts(values, ()):
+        for name in names_in(text):
+            if not is_name(name):
+                yield place, f"${{{name}}} names no environment variable", "names are letters, digits and _"
+            elif name not in os.environ:
+                near = closest(name, os.environ)
+                yield place, f"the environment variable {name} is not set", near or f"export {name}=… before the run"
+
+
+def _stream_only(values: Values, folder: Path) -> Found:
+    if _mode(values) != "batch":
+        return
+    for name in ("checkpoint", "trigger", "run_for"):
+        if values.get(name) is not None:
+            yield (name,), "only a stream has this", "say mode: stream, or leave it away"
+    if _at(values, "engine", "allowed_lateness") is not None:
+        yield ("engine", "allowed_lateness"), "a batch has no late events", "say mode: stream, or leave it away"
+    source = _at(values, "source", "format")
+    if source in ("rate", "socket"):
+        yield ("source", "format"), f"{source} is a stream, and this job is a batch", "say mode: stream"
+    for name in ("max_files", "max_events"):
+        if _at(values, "source", name) is not None:
+            yield ("source", name), "only a stream has micro-batches", "say mode: stream, or leave it away"
+
+
+def _checkpoint(values: Values, folder: Path) -> Found:
+    """What is written must be known again after a restart."""
+    kept = _at(values, "sink", "format") in ("parquet", "csv", "json", "delta", "kafka")
+    if _mode(values) == "stream" and kept and values.get("checkpoint") is None:
+        yield (
+            ("checkpoint",),
+            "a stream whose matches are kept needs a checkpoint",
+            "a folder: checkpoint: state/my_job",
+        )
+    if _mode(values) == "stream" and _at(values, "sink", "mode") in ("error", "overwrite"):
+        yield ("sink", "mode"), "a stream adds to what there is", "leave it away, or say mode: append"
+
+
+def _schema(values: Values, folder: Path) -> Found:
+    source = values.get("source")
+    if not isinstance(source, Mapping) or source.get("schema") is not None:
+        return
+    kind = source.get("format")
+    example = "schema: {ts: timestamp, type: string, amount: double}"
+    if kind == "kafka":
+        yield ("source", "schema"), "the values of records have no schema of their own: say it here", example
+    elif kind in ("csv", "json") and _mode(values) == "stream":
+        yield ("source", "schema"), f"a stream of {kind} files needs to know its columns beforehand", example
+    elif kind in ("rate", "socket") and not source.get("select"):
+        columns = "timestamp and value" if kind == "rate" else "value"
+        made = "select: [timestamp AS ts, \"concat('T', value % 3) AS type\"]"
+        help_ = made if kind == "rate" else f"{made}, or {example} for lines of JSON"
+        yield ("source", "select"), f"its columns are {columns}: say how events are made of them", help_
+
+
+def _paths(values: Values, folder: Path) -> Found:
+    """Files of this machine are there."""
+    path = _at(values, "source", "path")
+    if isinstance(path, str) and not names_in(path) and "*" not in path:
+        place = located(folder, path)
+        if "://" not in place and not place.startswith(("dbfs:", "hdfs:", "file:")) and not Path(place).exists():
+            yield ("source", "path"), f"there is no {place}", _neighbour(Path(place))
+
+
+def _one_place(values: Values, folder: Path) -> Found:
+    """What is written and what is read are kept apart."""
+    named = {("source", "path"): _at(values, "source", "path"), ("sink", "path"): _at(values, "sink", "path"),
+             ("checkpoint",): values.get("checkpoint")}  # fmt: skip
+    seen: dict[str, Place] = {}
+    for place, path in named.items():
+        if isinstance(path, str):
+            first = seen.setdefault(located(folder, path), place)
+            if first != place:
+                yield place, f"this is the same place as {path_text(first)}", None
+
+
+def _generator(values: Values, folder: Path) -> Found:
+    """A workload is one of Cepheid's, and takes these arguments."""
+    name = _at(values, "source", "workload")
+    if not isinstance(name, str):
+        return
+    if name not in workloads.__all__:
+        known = ", ".join(workloads.__all__)
+        yield ("source", "workload"), f"there is no workload {name!r}", closest(name, workloads.__all__) or known
+        return
+    taken = [p.name for p in inspect.signature(getattr(workloads, name)).parameters.values() if p.name != "count"]
+    given = _at(values, "source", "arguments")
+    for argument in given if isinstance(given, Mapping) else ():
+        if argument not in taken:
+            near = closest(str(argument), taken) or f"it takes {', '.join(taken)}"
+            yield ("source", "arguments", argument), f"{name} has no such argument", near
+
+
+def _where_it_runs(values: Values, folder: Path) -> Found:
+    if _at(values, "spark", "master") is not None and _at(values, "spark", "remote") is not None:
+        yield ("spark", "remote"), "a session is started at a master, or it is a server's", "say one of them"
+    if _at(values, "spark", "remote") is not None and _at(values, "sink", "format") == "console":
+        yield ("sink", "format"), "a server would print the matches on its own console", "use a sink with files"
+    settings = _at(values, "spark", "settings")
+    for name in settings if isinstance(settings, Mapping) else ():
+        if not str(name).startswith("spark."):
+            yield ("spark", "settings", name), "Spark's settings start with spark.", f"spark.{name}"
+
+
+def _modules(values: Values, folder: Path) -> Found:
+    """Modules that register functions are looked for beside the description first."""
+    named = values.get("import")
+    if str(folder.resolve()) not in sys.path:
+        sys.path.insert(0, str(folder.resolve()))
+    for number, module in enumerate([named] if isinstance(named, str) else named if isinstance(named, list) else ()):
+        place: Place = ("import",) if isinstance(named, str) else ("import", number)
+        try:
+            importlib.import_module(str(module))
+        except ImportError as error:
+            yield place, f"{module} cannot be imported: {error}", None
+
+
+CHECKS: tuple[Callable[[Values, Path], Found], ...] = (
+    _variables,
+    _stream_only,
+    _checkpoint,
+    _schema,
+    _paths,
+    _one_place,
+    _generator,
+    _where_it_runs,
+    _modules,
+)
+
+
+def _mode(values: Values) -> object:
+    return values.get("mode", "batch")
+
+
+def _at(values: Values, part: str, name: str) -> Any:
+    inner = values.get(part)
+    return inner.get(name) if isinstance(inner, Mapping) else None
+
+
+def _texts(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
+    match value:
+        case str():
+            yield place, value
+        case Mapping():
+            for name, inner in value.items():
+                yield from _texts(inner, (*place, name))
+        case list():
+            for number, inner in enumerate(value):
+                yield from _texts(inner, (*place, number))
+
+
+def _neighbour(path: Path) -> str | None:
+    """A file beside it with a similar name."""
+    try:
+        return closest(path.name, [entry.name for entry in path.parent.iterdir()])
+    except OSError:
+        return f"there is no folder {path.parent} either"

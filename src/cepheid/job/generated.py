@@ -1,0 +1,42 @@
+"""Made-up events as files, for trials."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from cepheid import workloads
+from cepheid.job.description import Workload
+
+_LONG_AGO = 1_000_000_000
+
+
+def generate(source: Workload, folder: Path) -> None:
+    """Write the events of a workload as Parquet files, in the order of time.
+
+    A stream takes files in the order in which they were last changed, so each is dated a second after the one before.
+    """
+    arguments = {
+        name: dt.datetime.combine(value, dt.time()) if type(value) is dt.date else value
+        for name, value in source.arguments.items()
+    }
+    table = in_utc(getattr(workloads, source.workload)(source.events, **arguments))
+    folder.mkdir(parents=True, exist_ok=True)
+    size = -(-table.num_rows // source.files)
+    for number, start in enumerate(range(0, table.num_rows, size)):
+        path = folder / f"events-{number:05d}.parquet"
+        pa.parquet.write_table(table.slice(start, size), path)
+        os.utime(path, (_LONG_AGO + number, _LONG_AGO + number))
+
+
+def in_utc(table: pa.Table) -> pa.Table:
+    """With times that are moments: Spark's watermarks want them so."""
+    fields = [
+        field.with_type(pa.timestamp("us", tz="UTC")) if pa.types.is_timestamp(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))

@@ -1,0 +1,109 @@
+"""From YAML to a job, or to all that is wrong with it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from cepheid.job.checks import problems_in
+from cepheid.job.description import Job, located
+from cepheid.job.faults import faults_in, found
+from cepheid.job.problems import FieldProblem, JobError
+from cepheid.job.yaml_text import Document, load, path_text
+from cepheid.language.pattern import Pattern, with_names
+from cepheid.language.problems import PatternError
+from cepheid.pattern.read import parse_all
+
+
+def read_job(path: str | Path) -> Job:
+    """The job that a file describes. JobError says all that is wrong, with its patterns too."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "there is no such file" if isinstance(error, FileNotFoundError) else str(error)
+        raise JobError(str(path), [FieldProblem("", reason)]) from None
+    return parse_job(text, name=str(path), folder=path.parent)
+
+
+def parse_job(text: str, *, name: str = "<job>", folder: str | Path = ".", check: bool = True) -> Job:
+    """The job that a text describes. ``check=False`` leaves out whether files and variables are there.
+
+    >>> from cepheid.job import JobError, parse_job
+    >>> try:
+    ...     parse_job("{source: {format: parqet, path: x}, patterns: [], sink: {format: none}, tigger: 1 day}")
+    ... except JobError as error:
+    ...     for problem in error.problems:
+    ...         print(problem.field, problem.hint)
+    patterns None
+    source.format did you mean 'parquet'?
+    source.path None
+    tigger did you mean 'trigger'?
+    """
+    folder = Path(folder)
+    document = load(text)
+    problems = list(document.problems)
+    job = None
+    if not problems or document.values is not None:
+        job = _validated(document, folder, problems)
+    wrong: list[str] = []
+    if check:
+        problems += problems_in(document, folder)
+        wrong = _wrong_patterns(document, folder, problems)
+    if problems or wrong or job is None:
+        raise JobError(name, problems, wrong)
+    return job
+
+
+def read_patterns(job: Job) -> tuple[Pattern, ...]:
+    """The patterns of all files of a job."""
+    found: list[Pattern] = []
+    for file in job.patterns:
+        found += parse_all(Path(job.place(file)).read_text(encoding="utf-8-sig"), name=file)
+    return with_names(found)
+
+
+def _validated(document: Document, folder: Path, problems: list[FieldProblem]) -> Job | None:
+    values = document.values
+    if not isinstance(values, Mapping):
+        expected = "a mapping with source, patterns and sink"
+        problems.append(FieldProblem("", "this is no job", expected, found("", values), line=document.line(())))
+        return None
+    try:
+        job = Job.model_validate({key: value for key, value in values.items() if key != "folder"})
+    except ValidationError as error:
+        problems += faults_in(error, document)
+        return None
+    if "folder" in values:
+        problems.append(FieldProblem("folder", "there is no such field", line=document.line(("folder",))))
+    return job.model_copy(update={"folder": folder})
+
+
+def _wrong_patterns(document: Document, folder: Path, problems: list[FieldProblem]) -> list[str]:
+    """What is wrong with the patterns; what is wrong with their files is added to the problems."""
+    values = document.values
+    named = values.get("patterns") if isinstance(values, Mapping) else None
+    wrong = []
+    seen: dict[str, str] = {}
+    for number, file in enumerate([named] if isinstance(named, str) else named if isinstance(named, list) else ()):
+        place = ("patterns",) if isinstance(named, str) else ("patterns", number)
+        field, line = path_text(place), document.line(place)
+        try:
+            patterns = parse_all(Path(located(folder, str(file))).read_text(encoding="utf-8-sig"), name=str(file))
+        except PatternError as error:
+            wrong.append(str(error))
+            continue
+        except (OSError, UnicodeDecodeError) as error:
+            reason = f"there is no {located(folder, str(file))}" if isinstance(error, FileNotFoundError) else str(error)
+            problems.append(FieldProblem(field, reason, line=line))
+            continue
+        if not patterns:
+            problems.append(FieldProblem(field, "there is no pattern in this file", line=line))
+        for pattern in patterns:
+            first = seen.setdefault(pattern.name or "", str(file))
+            if first != str(file):
+                message = f"{file} has a pattern called {pattern.name!r}, and so has {first}"
+                problems.append(FieldProblem(field, message, hint="give them names: NAME …", line=line))
+    return wrong

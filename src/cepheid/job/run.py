@@ -1,0 +1,68 @@
+"""Running a job from its description to what came of it."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+from cepheid.job.batch import run_batch
+from cepheid.job.description import Job
+from cepheid.job.environment import scrubbed
+from cepheid.job.outcome import Outcome
+from cepheid.job.reading import read_patterns
+from cepheid.job.session import open_session
+from cepheid.job.watch import Nobody, Watcher
+from cepheid.language.problems import CepheidError
+
+
+class RunError(CepheidError):
+    """Spark could not run a job. The message has no secrets in it."""
+
+
+def run_job(job: Job, watcher: Watcher | None = None, *, show: int = 20, explained: bool = False) -> Outcome:
+    """Run a job to its end. ``show``: how many of the first matches to bring back. ``explained``: bring back the plan
+    too, with what a sample of the events made of it. The session is left open: the next job starts sooner.
+
+    >>> from cepheid.job import parse_job, run_job
+    >>> with open("/tmp/up.cep", "w") as file:
+    ...     _ = file.write("NAME up PATTERN SEQ(GOOG a, GOOG b) WHERE b.price > a.price + 1 WITHIN 10 seconds")
+    >>> outcome = run_job(parse_job('''
+    ...     source: {workload: stock_quotes, events: 1000}
+    ...     patterns: /tmp/up.cep
+    ...     sink: {format: none}
+    ...     spark: {master: "local[1]"}
+    ... '''))
+    >>> outcome.events
+    1000
+    """
+    from cepheid.job.stream import run_stream
+    from cepheid.spark.pyspark_names import PySparkException
+
+    watcher = watcher or Nobody()
+    patterns = read_patterns(job)
+    run = run_stream if job.mode == "stream" else run_batch
+    watcher.phase("starting Spark")
+    try:
+        spark = open_session(job)
+        with tempfile.TemporaryDirectory(prefix="cepheid-") as scratch:
+            outcome = run(spark, job, patterns, Path(scratch), watcher, show=show, explained=explained)
+    except PySparkException as error:
+        raise RunError(scrubbed(said(error), job.model_dump())) from None
+    versions = {"spark": spark.version, "cepheid": _cepheid()}
+    return replace(outcome, versions=versions)
+
+
+def said(error: Exception) -> str:
+    """What went wrong, without the stack of Java."""
+    text = str(error)
+    for start in ("\n\nJVM stacktrace:", "\n\tat org.apache", "\n\tat scala", "\n\tat java"):
+        text = text.partition(start)[0]
+    if "DATA_SOURCE_NOT_FOUND" in text or "Failed to find data source" in text:
+        text += "\nHint: name the Maven coordinates of its jar in spark.packages."
+    return text.strip()
+
+
+def _cepheid() -> str:
+    return version("cepheid")

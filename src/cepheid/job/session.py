@@ -1,0 +1,86 @@
+"""The Spark session of a job."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cepheid.job.description import Job, Options
+from cepheid.job.environment import resolved
+
+if TYPE_CHECKING:
+    from cepheid.spark.pyspark_names import SparkSession
+
+KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+STREAMING: dict[str, str] = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+"""State on disk, written as what has changed."""
+QUIET = {"spark.ui.showConsoleProgress": "false"}
+"""The terminal is the job's own."""
+
+
+def open_session(job: Job) -> SparkSession:
+    """A session with the job's settings: at its master, on its server, or on all cores of this machine."""
+    from cepheid.spark import session
+    from cepheid.spark.pyspark_names import SparkSession
+
+    wanted: dict[str, Any] = dict(settings(job))
+    if job.spark.remote is not None:
+        builder = SparkSession.builder.remote(resolved(job.spark.remote)).appName(job.name)
+        for key, value in wanted.items():
+            builder = builder.config(key, value)
+        return builder.getOrCreate()
+    if job.spark.master is not None:
+        wanted["spark.master"] = resolved(job.spark.master)
+    spark = session(job.name, **wanted)
+    spark.sparkContext.setLogLevel(job.spark.log_level)
+    return spark
+
+
+def settings(job: Job) -> dict[str, str]:
+    """Spark's settings: what is said in the job comes before what is usual.
+
+    >>> from cepheid.job import parse_job
+    >>> text = "{mode: stream, source: {workload: card_payments}, patterns: x.cep, sink: {format: none}}"
+    >>> [name for name in settings(parse_job(text, check=False)) if name.endswith("providerClass")]
+    ['spark.sql.streaming.stateStore.providerClass']
+    """
+    wanted = QUIET | (STREAMING if job.mode == "stream" else {})
+    packages = list(job.spark.packages or ())
+    wanted |= as_texts(job.spark.settings)
+    if job.spark.log_level in ("WARN", "ERROR", "OFF") and job.spark.remote is None:
+        wanted.setdefault("spark.driver.extraJavaOptions", _quiet_from_the_start())
+    formats = {getattr(job.source, "format", None), job.sink.format}
+    if "kafka" in formats and not _has_kafka([*packages, *wanted.values()]):
+        packages.append(f"{KAFKA}:{version('pyspark')}")
+    if packages:
+        more = [wanted["spark.jars.packages"]] if "spark.jars.packages" in wanted else []
+        wanted["spark.jars.packages"] = ",".join([*more, *packages])
+    return wanted
+
+
+def _quiet_from_the_start() -> str:
+    """The level of the log is set when Spark runs; it has said something by then, unless it is told before."""
+    return f"-Dlog4j2.configurationFile={files('cepheid.job').joinpath('log4j2.properties')}"
+
+
+def as_texts(options: Options) -> dict[str, str]:
+    """Options as Spark takes them, with the values of environment variables: not to be shown to anyone."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else resolved(str(value)) for name, value in options.items()
+    }
+
+
+def _has_kafka(named: list[str]) -> bool:
+    """Whether the connector is asked for already, or lies with Spark's own jars."""
+    import importlib.util
+
+    found = importlib.util.find_spec("pyspark")
+    own = Path(found.origin).parent / "jars" if found is not None and found.origin else Path()
+    return any("spark-sql-kafka" in text for text in named) or any(own.glob("spark-sql-kafka*.jar"))

@@ -1,0 +1,153 @@
+"""A job that goes on: events as they come, matches as they are found, until somebody stops it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cepheid.job import sql
+from cepheid.job.batch import first_of, match_options
+from cepheid.job.description import Job, Kafka, KafkaSink, ShownSink, Workload, interval
+from cepheid.job.explaining import plan_alone, plan_and_funnel
+from cepheid.job.history import History
+from cepheid.job.outcome import Outcome
+from cepheid.job.signals import Stop
+from cepheid.job.sinks import read_back, start_stream, where_to
+from cepheid.job.sources import can_be_read_again, open_events, prepare
+from cepheid.job.timeline import extent_of, timeline_of
+from cepheid.job.watch import Watcher
+from cepheid.language.pattern import Pattern
+
+if TYPE_CHECKING:
+    from cepheid.local.explain.explain import Explanation
+    from cepheid.spark.pyspark_names import DataFrame, SparkSession, StreamingQuery
+
+POLL = 0.25
+
+
+def run_stream(
+    spark: SparkSession,
+    job: Job,
+    patterns: Sequence[Pattern],
+    scratch: Path,
+    watcher: Watcher,
+    *,
+    show: int,
+    explained: bool,
+) -> Outcome:
+    from cepheid.spark import match
+    from cepheid.spark.counting import counted_matches
+
+    began = dt.datetime.now(dt.timezone.utc)
+    watcher.phase("making events" if isinstance(job.source, Workload) else "starting")
+    prepare(job, scratch)
+    found = match(patterns, open_events(spark, job, scratch, streaming=True), **match_options(job))
+    names = [pattern.name or "" for pattern in patterns]
+    printer = _Printer(job, watcher, show)
+    history = History()
+    started = time.perf_counter()
+    with Stop() as stop:
+        query = start_stream(counted_matches(found, names, _example(job, found)), job, printer)
+        watcher.phase("waiting for events")
+        _follow(query, names, history, watcher, stop, _deadline(job, started))
+    seconds = time.perf_counter() - started
+    first, first_note = _first(spark, job, found, history, printer, show)
+    explanation, note = None, ""
+    if explained:
+        watcher.phase("explaining the plan")
+        explanation, note = _explained(spark, job, patterns, scratch)
+    return Outcome(
+        job, patterns, began, seconds, history.events, history.matches, dict(history.matches_of), first, first_note,
+        history.late, history.batches, None, explanation, note, stop.asked, where_to(job),
+    )  # fmt: skip
+
+
+def _follow(
+    query: StreamingQuery, patterns: Sequence[str], history: History, watcher: Watcher, stop: Stop, deadline: float
+) -> None:
+    """Until the stream ends by itself, or is to be stopped. What it was in the middle of, it does again next time."""
+    ended = False
+    while not ended:
+        ended = bool(query.awaitTermination(POLL))  # type: ignore[arg-type]  # a float is as good as an int
+        for progress in _news(query, history):
+            batch = history.add(progress, patterns)
+            if batch is not None:
+                watcher.micro_batch(batch)
+        if not ended and (stop.asked or time.perf_counter() >= deadline):
+            watcher.phase("stopping")
+            query.stop()
+            ended = True
+    for progress in _news(query, history):
+        history.add(progress, patterns)
+
+
+def _news(query: StreamingQuery, history: History) -> Iterator[Mapping[str, Any]]:
+    last = query.lastProgress
+    if last is None or not history.is_new(_plain(last)):
+        return
+    yield from filter(history.is_new, map(_plain, query.recentProgress))
+
+
+def _plain(progress: Any) -> Mapping[str, Any]:
+    """As JSON has it, which is the same in all versions of Spark."""
+    plain: Mapping[str, Any] = json.loads(progress.json) if hasattr(progress, "json") else progress
+    return plain
+
+
+def _deadline(job: Job, started: float) -> float:
+    return float("inf") if job.run_for is None else started + interval(job.run_for).nanoseconds / 1e9
+
+
+def _example(job: Job, found: DataFrame) -> str | None:
+    """The earliest match of a micro-batch, where matches cannot be read again from where they were written."""
+    if isinstance(job.sink, KafkaSink) or (isinstance(job.sink, ShownSink) and job.sink.format == "none"):
+        return f"min(struct(end, start, {sql.to_json(sql.struct(found.columns))} AS match))"
+    return None
+
+
+class _Printer:
+    """The console. It keeps the first matches for the end."""
+
+    def __init__(self, job: Job, watcher: Watcher, most: int) -> None:
+        self.first: list[Mapping[str, Any]] = []
+        self._rows = job.sink.rows if isinstance(job.sink, ShownSink) else 0
+        self._watcher = watcher
+        self._most = most
+
+    def __call__(self, found: DataFrame, number: int) -> None:
+        found = found.persist()  # all of it is worked out once, so that the state of the stream is complete
+        try:
+            count = found.count()
+            rows = first_of(found, self._rows) if count else []
+        finally:
+            found.unpersist()
+        if rows:
+            self._watcher.matches(rows, count - len(rows))
+        self.first += rows[: max(self._most - len(self.first), 0)]
+
+
+def _first(
+    spark: SparkSession, job: Job, found: DataFrame, history: History, printer: _Printer, show: int
+) -> tuple[Sequence[Mapping[str, Any]], str]:
+    """The earliest matches, and what they are if not that."""
+    written = read_back(spark, job, found)
+    if written is not None:
+        earlier = " Those of earlier runs are among them." if job.checkpoint is not None else ""
+        return first_of(written, show), f"Read from {where_to(job)}.{earlier}"
+    if printer.first:
+        return printer.first, ""
+    return [json.loads(text) for text in history.examples[:show]], "The earliest match of each micro-batch."
+
+
+def _explained(spark: SparkSession, job: Job, patterns: Sequence[Pattern], scratch: Path) -> tuple[Explanation, str]:
+    if not can_be_read_again(job):
+        return plan_alone(job, patterns)
+    events = open_events(spark, job, scratch, streaming=False)
+    if isinstance(job.source, Kafka):  # to look for its beginning would be to read all of it
+        return plan_and_funnel(job, patterns, events, None, None)
+    extent = extent_of(events, job.events.time)
+    return plan_and_funnel(job, patterns, events, extent, timeline_of(events, extent))
