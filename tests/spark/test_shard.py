@@ -69,7 +69,7 @@ class Store:
 
 def job_of(found: Sequence[Pattern], events: pa.Schema, columns: EventColumns | None = None, shards: int = 4) -> Job:
     engine = Engine(with_names(found), columns or EventColumns())
-    return Job(engine, events, engine.output_schema(events), (), shards)
+    return Job(engine, events, engine.output_schema(events), shards)
 
 
 def milliseconds(time: Any) -> int:

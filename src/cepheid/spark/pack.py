@@ -67,11 +67,11 @@ class Target:
 
 @dataclass(frozen=True)
 class Packer:
-    """Puts the rows of each shard together. What :meth:`DataFrame.mapInArrow` calls."""
+    """Puts the rows of each shard together."""
 
     targets: tuple[Target, ...]
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in _gathered(batches):
             for target in self.targets:
                 yield from _packed(table, target)
@@ -123,11 +123,11 @@ def _by_shard(events: pa.Table, shards: npt.NDArray[np.int32], count: int) -> It
 
 @dataclass(frozen=True)
 class Unpacker:
-    """Packed matches as rows. What :meth:`DataFrame.mapInArrow` calls."""
+    """Packed matches as rows."""
 
     schema: pa.Schema
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for packed in batch.column(0):
                 if packed.is_valid:

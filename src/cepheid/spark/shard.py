@@ -19,7 +19,7 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +33,7 @@ from cepheid.language.problems import CepheidError
 from cepheid.pattern.normal import Branch
 from cepheid.pattern.normalise import normalise
 from cepheid.spark.columns import needed_columns
+from cepheid.spark.keeper import Outcome
 from cepheid.spark.pack import from_bytes, pieces, to_bytes
 from cepheid.spark.slices import MICROSECOND, can_be_sliced
 from cepheid.spark.task import UserFunction, fitted
@@ -53,13 +54,12 @@ class Job:
     """What all shards of a group of patterns have in common.
 
     ``events``: the columns that the patterns need; ``matches``: those of the result, which may be more than these
-    patterns have; ``keys``: the attributes by which rows are sent to ``shards`` shards.
+    patterns have.
     """
 
     engine: Engine
     events: pa.Schema
     matches: pa.Schema
-    keys: tuple[str, ...]
     shards: int
     functions: tuple[UserFunction, ...] = ()
 
@@ -79,7 +79,10 @@ class PartRecord:
 
 @dataclass(frozen=True)
 class Record:
-    """The small value that says what else is in the state. The log has the entries from ``first`` up to ``next``."""
+    """The small value that says what else is in the state. The log has the entries from ``first`` up to ``next``.
+
+    ``wake``: the watermark at which the shard is to be asked again, events or not.
+    """
 
     version: str
     shards: int
@@ -87,6 +90,7 @@ class Record:
     watermark: int | None
     first: int
     next: int
+    wake: int | None
     parts: tuple[PartRecord, ...]
 
     def to_json(self) -> str:
@@ -107,20 +111,6 @@ class Record:
     @property
     def snapshots(self) -> list[str]:
         return [part.patterns[0] for part in self.parts if part.snapshot]
-
-
-@dataclass
-class Outcome:
-    """What a push decided, and what is to be written to the state for it."""
-
-    record: str
-    entry: tuple[int, bytes] | None = None
-    dropped: range = range(0)
-    snapshots: dict[str, bytes | None] = field(default_factory=dict)
-    matches: list[bytes] = field(default_factory=list)
-    late: bytes | None = None
-    wake: int | None = None
-    counts: dict[str, int] = field(default_factory=dict)
 
 
 class Shard:
@@ -213,7 +203,7 @@ class Shard:
         }
         if not self._latest and all(part.reach is not None for part in self._parts):
             outcome.wake = None  # nothing is waiting for anything
-        outcome.record = self._record(version).to_json()
+        outcome.record = self._record(version, outcome.wake).to_json()
         return outcome
 
     def _accepted(self, packed: Sequence[bytes]) -> tuple[pa.Table, pa.Table | None]:
@@ -266,13 +256,12 @@ class Shard:
             return True
         return latest >= self._on_clock(self._watermark) - part.reach
 
-    def _record(self, version: str) -> Record:
+    def _record(self, version: str, wake: int | None) -> Record:
         parts = tuple(
             PartRecord(tuple(map(digest, part.patterns)), part.since, part.snapshot_size > 0) for part in self._parts
         )
         return Record(
-            version, self._job.shards, self._job.columns, self._watermark, self._first, self._first + len(self._latest),
-            parts,
+            version, self._job.shards, self._job.columns, self._watermark, self._first, self._next, wake, parts
         )  # fmt: skip
 
     # --- time

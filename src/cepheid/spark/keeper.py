@@ -1,0 +1,101 @@
+"""Keeps the live shards of streaming queries between micro-batches, each under the version of the state that it has."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from cepheid.spark.shard import Job, Shard
+
+IDLE = 900.0
+"""Seconds after which a shard that nobody asks for is given up: it is elsewhere now."""
+
+
+@dataclass
+class Outcome:
+    """What a push decided, and what is to be written to the state for it.
+
+    ``entry``: what the log gets, with its number; ``dropped``: the entries that it loses; ``snapshots``: those that are
+    written or, if None, gone. ``wake``: the watermark at which the shard wants to be asked again, events or not.
+    """
+
+    record: str
+    entry: tuple[int, bytes] | None = None
+    dropped: range = range(0)
+    snapshots: dict[str, bytes | None] = field(default_factory=dict)
+    matches: list[bytes] = field(default_factory=list)
+    late: bytes | None = None
+    wake: int | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+class Keeping(Protocol):
+    """What a worker asks of a keeper, in its own process or in another."""
+
+    def push(
+        self, job: str, shard: int, version: str | None, packed: Sequence[bytes], watermark: int | None, new: str
+    ) -> Outcome | None:
+        """The outcome of a push to a shard with this version of the state; None if there is no such shard.
+
+        Without a version, the shard is new. ``new``: the version that it has after this.
+        """
+
+    def knows(self, job: str) -> bool:
+        """Whether a job, by its digest, was learned."""
+
+    def learn(self, job: str, pickled: bytes) -> None: ...
+
+    def restore(self, job: str, shard: int, record: str, log: Iterable[bytes], snapshots: Mapping[str, bytes]) -> None:
+        """Make a shard from what was written down."""
+
+
+@dataclass
+class _Live:
+    version: str | None
+    shard: Shard
+    used: float
+
+
+class Keeper:
+    """Live shards in this process."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, Job] = {}
+        self._live: dict[tuple[str, int], _Live] = {}
+
+    def knows(self, job: str) -> bool:
+        return job in self._jobs
+
+    def learn(self, job: str, pickled: bytes) -> None:
+        self._jobs[job] = pickle.loads(pickled)
+
+    def restore(self, job: str, shard: int, record: str, log: Iterable[bytes], snapshots: Mapping[str, bytes]) -> None:
+        from cepheid.spark.shard import Record, Shard
+
+        found = Record.from_json(record)
+        restored = Shard.restored(self._jobs[job], found, log, snapshots)
+        self._live[job, shard] = _Live(found.version, restored, time.monotonic())
+
+    def push(
+        self, job: str, shard: int, version: str | None, packed: Sequence[bytes], watermark: int | None, new: str
+    ) -> Outcome | None:
+        now = time.monotonic()
+        live = self._live.pop((job, shard), None)  # if the push fails, it is gone
+        if version is None and job in self._jobs:
+            from cepheid.spark.shard import Shard
+
+            live = _Live(None, Shard(self._jobs[job]), now)
+        if live is None or live.version != version:
+            return None
+        outcome = live.shard.push(packed, watermark, new)
+        self._live = {key: other for key, other in self._live.items() if now - other.used < IDLE}
+        self._live[job, shard] = _Live(new, live.shard, now)
+        return outcome
+
+
+HERE = Keeper()
+"""The keeper of this process."""

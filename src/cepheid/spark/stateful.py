@@ -1,0 +1,163 @@
+"""The stateful operator of a stream: reads and writes the state of shards, and hands events to their keepers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark import TaskContext
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+
+from cepheid.spark.host import keeper_of
+from cepheid.spark.keeper import HERE, Keeping, Outcome
+from cepheid.spark.late import write_late
+from cepheid.spark.shard_keys import group_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessorHandle, TimerValues
+
+COUNTS = ("events", "late events", "matches", "kept bytes", "restored", "milliseconds")
+OUTPUT = "packed binary, " + ", ".join(f"`{name}` long" for name in COUNTS)
+
+
+@dataclass(frozen=True)
+class PackedJob:
+    """A job on its way to a keeper: pickled, and a digest to know it by. ``keys``: the keys of its shards, in order."""
+
+    pickled: bytes
+    keys: tuple[int, ...]
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.pickled).hexdigest()[:16]
+
+
+def _one(name: str, type_: StringType | BinaryType | LongType) -> StructType:
+    return StructType([StructField(name, type_)])
+
+
+class ShardProcessor(StatefulProcessor):
+    """For each shard: the record, the log and the snapshots that :mod:`cepheid.spark.shard` speaks of.
+
+    ``jobs``: by the number of their groups; ``hosts``: how many processes keep live shards on a machine, 0 for the
+    worker itself; ``late``: where late events are written.
+    """
+
+    def __init__(self, jobs: Mapping[int, PackedJob], hosts: int, late: str | None) -> None:
+        self._jobs = dict(jobs)
+        self._hosts = hosts
+        self._late = late
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._record = handle.getValueState("record", _one("json", StringType()))
+        self._log = handle.getMapState("log", _one("number", LongType()), _one("events", BinaryType()))
+        self._snapshots = handle.getMapState("snapshots", _one("pattern", StringType()), _one("session", BinaryType()))
+
+    def handleInputRows(  # noqa: N802
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        packed = [bytes(value) for frame in rows for value in frame["events"]]
+        yield from self._push(int(key[0]), packed, timerValues.getCurrentWatermarkInMs())
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        if group_of(int(key[0])) in self._jobs:
+            yield from self._push(int(key[0]), [], timerValues.getCurrentWatermarkInMs())
+        else:  # of patterns that are no more
+            self._record.clear()
+            self._log.clear()
+            self._snapshots.clear()
+
+    def close(self) -> None:
+        pass
+
+    def _push(self, key: int, packed: Sequence[bytes], watermark: int) -> Iterator[pd.DataFrame]:
+        started = time.perf_counter()
+        state = self._record.get()
+        record = None if state is None else state[0]
+        known: dict[str, Any] | None = None if record is None else json.loads(record)
+        if not packed and (known is None or known["watermark"] == watermark):
+            return  # it has been asked in this micro-batch, when its events came
+        job = self._jobs[group_of(key)]
+        version = None if known is None else known["version"]
+        # Spark's watermark is 0 as long as there is none.
+        call = (job.digest, key, version, packed, watermark if watermark > 0 else None, uuid.uuid4().hex)
+        with self._keeper(job.keys.index(key)) as keeper:
+            outcome = keeper.push(*call)
+            restored = outcome is None and record is not None
+            if outcome is None:
+                if not keeper.knows(job.digest):
+                    keeper.learn(job.digest, job.pickled)
+                if record is not None and known is not None:
+                    keeper.restore(job.digest, key, record, self._entries(known), self._kept_snapshots(known))
+                outcome = keeper.push(*call)
+        assert outcome is not None
+        self._write(outcome)
+        if self._late is not None and outcome.late is not None:
+            write_late(self._late, outcome.late, _batch(), key)
+        if outcome.wake is not None and (known is None or known["wake"] != outcome.wake):
+            self._handle.registerTimer(outcome.wake)
+        yield _frame(outcome, restored=restored, seconds=time.perf_counter() - started)
+
+    def _keeper(self, shard: int) -> Any:
+        return keeper_of(shard, self._hosts) if self._hosts else nullcontext[Keeping](HERE)
+
+    # --- state
+
+    def _entries(self, record: Mapping[str, Any]) -> list[bytes]:
+        found = {int(number[0]): bytes(value[0]) for number, value in self._log.iterator()}
+        return [found[number] for number in range(record["first"], record["next"])]
+
+    def _kept_snapshots(self, record: Mapping[str, Any]) -> dict[str, bytes]:
+        wanted = [patterns[0] for patterns, _, snapshot in record["parts"] if snapshot]
+        if not wanted:
+            return {}
+        return {str(name[0]): bytes(value[0]) for name, value in self._snapshots.iterator()}
+
+    def _write(self, outcome: Outcome) -> None:
+        if outcome.entry is not None:
+            number, entry = outcome.entry
+            self._log.updateValue((number,), (entry,))
+        for number in outcome.dropped:
+            self._log.removeKey((number,))
+        for name, snapshot in outcome.snapshots.items():
+            if snapshot is None:
+                self._snapshots.removeKey((name,))
+            else:
+                self._snapshots.updateValue((name,), (snapshot,))
+        self._record.update((outcome.record,))
+
+
+def _frame(outcome: Outcome, *, restored: bool, seconds: float) -> pd.DataFrame:
+    """A row for each packed table of matches; at least one, with the counts."""
+    import pandas as pd
+
+    counts = {**outcome.counts, "restored": int(restored), "milliseconds": round(1000 * seconds)}
+    rows = max(1, len(outcome.matches))
+    matches: Sequence[bytes | None] = outcome.matches or [None]
+    return pd.DataFrame({"packed": matches} | {name: [counts[name]] + [0] * (rows - 1) for name in COUNTS})
+
+
+def _batch() -> str:
+    """Names the micro-batch: the same when it is done again after a failure."""
+    context = TaskContext.get()
+    query = context.getLocalProperty("sql.streaming.queryId") if context else None
+    number = context.getLocalProperty("streaming.sql.batchId") if context else None
+    return f"{query or os.getpid()}-{number}"
