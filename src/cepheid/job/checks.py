@@ -61,6 +61,12 @@ def _stream_only(values: Values, folder: Path) -> Found:
             yield ("source", name), "only a stream has micro-batches", "say mode: stream, or leave it away"
 
 
+def _lateness(values: Values, folder: Path) -> Found:
+    if _mode(values) == "stream" and _at(values, "engine", "allowed_lateness") is None:
+        help_ = "engine: {allowed_lateness: 10 seconds}; the longer, the later matches with NOT come out"
+        yield ("engine", "allowed_lateness"), "a stream needs to know how late an event may come", help_
+
+
 def _checkpoint(values: Values, folder: Path) -> Found:
     """What is written must be known again after a restart."""
     kept = _at(values, "sink", "format") in ("parquet", "csv", "json", "delta", "kafka")
@@ -156,6 +162,7 @@ def _modules(values: Values, folder: Path) -> Found:
 CHECKS: tuple[Callable[[Values, Path], Found], ...] = (
     _variables,
     _stream_only,
+    _lateness,
     _checkpoint,
     _schema,
     _paths,

@@ -218,14 +218,14 @@ class EventColumns(Part):
 
 
 class EngineOptions(Part):
-    """As for ``cepheid.spark.match``."""
+    """As for ``cepheid.spark.match``. ``allowed_lateness``: a number where times are numbers."""
 
     planner: Annotated[str, _one_of("auto", *PLANNERS)] = "auto"
     order: Texts | None = None
     negation: Annotated[str, _one_of(*NEGATIONS)] = "auto"
     max_partial_matches: Count = 100_000_000
     shards: Count | None = None
-    allowed_lateness: Length | None = None
+    allowed_lateness: Length | int | None = None
 
 
 class SparkSettings(Part):

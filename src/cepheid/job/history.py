@@ -10,6 +10,7 @@ from typing import Any
 
 from cepheid.job.outcome import MicroBatch
 from cepheid.spark.counting import NAME
+from cepheid.spark.stream import METRICS as SHARDS
 
 MOST = 2_000
 """More micro-batches than these are put together by twos."""
@@ -65,6 +66,7 @@ def micro_batch(progress: Mapping[str, Any], patterns: Sequence[str]) -> MicroBa
     counted = (progress.get("observedMetrics") or {}).get(NAME) or {}
     times = progress.get("eventTime") or {}
     states = progress.get("stateOperators") or []
+    shards = (progress.get("observedMetrics") or {}).get(SHARDS) or {}
     behind, unit = _behind(progress.get("sources") or [])
     example = counted.get("example")
     return MicroBatch(
@@ -74,13 +76,13 @@ def micro_batch(progress: Mapping[str, Any], patterns: Sequence[str]) -> MicroBa
         events=progress.get("numInputRows", 0),
         matches=counted.get("matches", 0),
         matches_of={name: counted[f"of {i}"] for i, name in enumerate(patterns) if counted.get(f"of {i}")},
-        late=sum(state.get("numRowsDroppedByWatermark", 0) for state in states),
+        late=shards.get("late events") or 0,
         watermark=_watermark(times.get("watermark")),
         newest=_watermark(times.get("max")),
         behind=behind,
         behind_unit=unit,
         state_rows=sum(state.get("numRowsTotal", 0) for state in states),
-        state_bytes=sum(state.get("memoryUsedBytes", 0) for state in states),
+        state_bytes=shards.get("kept bytes") or 0,
         example=example.get("match") if isinstance(example, Mapping) else None,
     )
 

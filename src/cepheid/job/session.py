@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -52,6 +54,9 @@ def settings(job: Job) -> dict[str, str]:
     ['spark.sql.streaming.stateStore.providerClass']
     """
     wanted = QUIET | (STREAMING if job.mode == "stream" else {})
+    hands = job.engine.shards or _local_cores(job)
+    if hands is not None and job.mode == "stream":
+        wanted["spark.sql.shuffle.partitions"] = str(hands)  # each costs something in every micro-batch
     packages = list(job.spark.packages or ())
     wanted |= as_texts(job.spark.settings)
     if job.spark.log_level in ("WARN", "ERROR", "OFF") and job.spark.remote is None:
@@ -63,6 +68,16 @@ def settings(job: Job) -> dict[str, str]:
         more = [wanted["spark.jars.packages"]] if "spark.jars.packages" in wanted else []
         wanted["spark.jars.packages"] = ",".join([*more, *packages])
     return wanted
+
+
+def _local_cores(job: Job) -> int | None:
+    """How many a session on this machine has; None if it is elsewhere."""
+    if job.spark.remote is not None:
+        return None
+    found = re.fullmatch(r"local(?:\[(\d+|\*).*\])?", job.spark.master or "local[*]")
+    if found is None:
+        return None
+    return int(found[1]) if (found[1] or "*") != "*" else (os.cpu_count() or 1) if found[1] else 1
 
 
 def _quiet_from_the_start() -> str:

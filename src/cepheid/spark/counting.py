@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-NAME = "cepheid"
+NAME = "cepheid matches"
 """Under which a stream reports what was counted."""
 MOST = 50
 """With more patterns than these, only the sum is counted."""
