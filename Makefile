@@ -19,8 +19,8 @@ setup: .venv/.ready ## Make .venv and install everything into it (the other targ
 .venv/.ready: pyproject.toml constraints.txt scripts/setup.sh
 	@scripts/setup.sh
 
-demo: .venv/.ready ## Run the demonstration
-	@$(JAVA) .venv/bin/python examples/demo.py
+demo: .venv/.ready ## Run a job on Spark on made-up payments: matches, plan and a report
+	@$(JAVA) .venv/bin/cepheid run examples/payments.yaml --show 8 --plan --report build/demo/report.html
 
 test: lint ## Run all checks and tests
 	$(JAVA) .venv/bin/pytest $(PYTEST_FLAGS)

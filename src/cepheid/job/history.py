@@ -65,7 +65,6 @@ def micro_batch(progress: Mapping[str, Any], patterns: Sequence[str]) -> MicroBa
     """From what Spark reports, as JSON has it."""
     counted = (progress.get("observedMetrics") or {}).get(NAME) or {}
     times = progress.get("eventTime") or {}
-    states = progress.get("stateOperators") or []
     shards = (progress.get("observedMetrics") or {}).get(SHARDS) or {}
     behind, unit = _behind(progress.get("sources") or [])
     example = counted.get("example")
@@ -81,7 +80,6 @@ def micro_batch(progress: Mapping[str, Any], patterns: Sequence[str]) -> MicroBa
         newest=_watermark(times.get("max")),
         behind=behind,
         behind_unit=unit,
-        state_rows=sum(state.get("numRowsTotal", 0) for state in states),
         state_bytes=shards.get("kept bytes") or 0,
         example=example.get("match") if isinstance(example, Mapping) else None,
     )

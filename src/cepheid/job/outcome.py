@@ -17,7 +17,7 @@ class MicroBatch:
     """What a stream reported about one of its micro-batches.
 
     ``at``: when it began. ``seconds``: how long it took. ``behind``: what the source has that was not read yet, in
-    units of ``behind_unit``. ``state_rows`` and ``state_bytes``: what the stream has to remember.
+    units of ``behind_unit``. ``state_bytes``: how much the stream has to remember.
     """
 
     number: int
@@ -31,7 +31,6 @@ class MicroBatch:
     newest: dt.datetime | None = None
     behind: int | None = None
     behind_unit: str = ""
-    state_rows: int = 0
     state_bytes: int = 0
     example: str | None = None
 

@@ -76,10 +76,9 @@ def line_of(batch: MicroBatch, events: int, matches: int, late: int, now: dt.dat
     """How a stream stands after a micro-batch.
 
     >>> at = dt.datetime(2024, 5, 17, 8, 0, tzinfo=dt.timezone.utc)
-    >>> state = {"state_rows": 70, "state_bytes": 2_500_000}
-    >>> batch = MicroBatch(3, at, 0.5, 1000, 2, newest=at, behind=4, behind_unit="files", **state)
+    >>> batch = MicroBatch(3, at, 0.5, 1000, 2, newest=at, behind=4, behind_unit="files", state_bytes=2_500_000)
     >>> line_of(batch, 4000, 9, 0, at + dt.timedelta(seconds=2))
-    'micro-batch 3: 4,000 events, 2,000/s, 9 matches, lag 2.0 s, 4 files to read, state 70 rows 2.5 MB, 0.50 s'
+    'micro-batch 3: 4,000 events, 2,000/s, 9 matches, lag 2.0 s, 4 files to read, state 2.5 MB, 0.50 s'
     """
     parts = [f"{events:,} events", f"{batch.rate:,.0f}/s", f"{matches:,} matches"]
     lag = None if batch.newest is None else (now - batch.newest).total_seconds()
@@ -91,8 +90,8 @@ def line_of(batch: MicroBatch, events: int, matches: int, late: int, now: dt.dat
         parts.append(f"{batch.behind:,} {batch.behind_unit} to read")
     if late:
         parts.append(f"{late:,} late")
-    if batch.state_rows or batch.state_bytes:
-        parts.append(f"state {batch.state_rows:,} rows {batch.state_bytes / 1e6:.1f} MB")
+    if batch.state_bytes:
+        parts.append(f"state {batch.state_bytes / 1e6:.1f} MB")
     return f"micro-batch {batch.number}: {', '.join(parts)}, {batch.seconds:.2f} s"
 
 

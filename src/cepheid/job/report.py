@@ -64,7 +64,7 @@ def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:
     if outcome.batches:
         last = outcome.batches[-1]
         yield "micro-batches", f"{last.number - outcome.batches[0].number + 1:,}"
-        yield "rows of state at the end", f"{last.state_rows:,}"
+        yield "MB of state at the end", f"{last.state_bytes / 1e6:,.1f}"
     if outcome.late:
         yield "late events", f"{outcome.late:,}"
 
@@ -175,9 +175,6 @@ def _by_batch(batches: Sequence[MicroBatch]) -> Iterator[str]:
     yield f"<h3>Matches of each micro-batch</h3>{charts.bars(matches, MATCHES, when)}"
     took = spans([b.seconds for b in batches], "s", busy=True)
     yield f"<h3>Seconds that a micro-batch took</h3>{charts.bars(took, OTHER, when)}"
-    if any(b.state_rows for b in batches):
-        rows = spans([b.state_rows for b in batches], "rows")
-        yield f"<h3>Rows of state</h3>{charts.steps(rows, OTHER, when)}"
     if any(b.state_bytes for b in batches):
         size = spans([b.state_bytes / 1e6 for b in batches], "MB")
         yield f"<h3>Megabytes of state</h3>{charts.steps(size, OTHER, when)}"

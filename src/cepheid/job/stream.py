@@ -136,7 +136,8 @@ def _first(
     """The earliest matches, and what they are if not that."""
     written = read_back(spark, job, found)
     if written is not None:
-        earlier = " Those of earlier runs are among them." if job.checkpoint is not None else ""
+        goes_on = history.batches and history.batches[0].number > 0
+        earlier = " Those of earlier runs are among them." if goes_on else ""
         return first_of(written, show), f"Read from {where_to(job)}.{earlier}"
     if printer.first:
         return printer.first, ""

@@ -1,4 +1,4 @@
-"""Finds stolen accounts in a made-up day of bank events."""
+"""Finds stolen accounts in a made-up day of bank events, on one machine: payments.yaml does the same on Spark."""
 
 from __future__ import annotations
 
