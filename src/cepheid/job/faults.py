@@ -119,8 +119,11 @@ def _place(fault: ErrorDetails, values: Any) -> Place:
     """Without what pydantic says about which alternative it tried."""
     place: list[str | int] = []
     here = values
-    last = len(fault["loc"]) - 1
-    for number, part in enumerate(fault["loc"]):
+    way = fault["loc"]
+    if len(way) > 1 and way[0] in ("source", "sink"):  # then comes the kind that it was taken for
+        way = (way[0], *way[2:])
+    last = len(way) - 1
+    for number, part in enumerate(way):
         if isinstance(here, Mapping) and (part in here or (number == last and fault["type"] == "missing")):
             here = here.get(part)
         elif isinstance(here, list) and isinstance(part, int) and part < len(here):

@@ -41,6 +41,8 @@ def load(text: str) -> Document:
         node = loader.get_single_node()
         if node is None:
             return Document(None)
+        if (line := _circle(node, ())) is not None:
+            return Document(None, {}, (FieldProblem("", "this holds itself", line=line),))
         repeated = tuple(_repeated(node, (), set()))
         values = loader.construct_document(node)
         return Document(values, dict(_lines(node, (), set())), repeated)
@@ -77,8 +79,16 @@ def _children(node: yaml.Node, place: Place) -> Iterator[tuple[Place, yaml.Node,
             yield (*place, number), value, value
 
 
+def _circle(node: yaml.Node, above: tuple[int, ...]) -> int | None:
+    """The line of a value that an alias leads back to from within itself."""
+    if id(node) in above:
+        return int(node.start_mark.line) + 1
+    found = (_circle(value, (*above, id(node))) for _, _, value in _children(node, ()))
+    return next((line for line in found if line is not None), None)
+
+
 def _lines(node: yaml.Node, place: Place, seen: set[int]) -> Iterator[tuple[Place, int]]:
-    if id(node) in seen:  # an alias may lead back to what holds it
+    if id(node) in seen:  # an alias: it was written where it is first
         return
     seen.add(id(node))
     if not place:

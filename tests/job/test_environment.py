@@ -1,0 +1,69 @@
+"""Secrets come from the environment, and go nowhere but to Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cepheid.job import JobError, parse_job
+from cepheid.job.environment import hidden, scrubbed
+from cepheid.job.session import as_texts, settings
+
+JOB = """
+source:
+  format: kafka
+  servers: host:9092
+  topics: t
+  schema: ts timestamp, type string
+  options:
+    kafka.sasl.jaas.config: 'username="me" password="${JOB_PASSWORD}"'
+    kafka.ssl.truststore.password: written-here
+    failOnDataLoss: false
+patterns: rules.cep
+sink: {format: none}
+spark: {settings: {spark.hadoop.fs.s3a.secret.key: "${JOB_PASSWORD}"}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOB_PASSWORD", "hunter22")
+
+
+def test_spark_is_told(patterns: Path) -> None:
+    job = parse_job(JOB, folder=patterns.parent)
+    options = as_texts(job.source.options)
+    assert options["kafka.sasl.jaas.config"] == 'username="me" password="hunter22"'
+    assert options["failOnDataLoss"] == "false"
+    assert settings(job)["spark.hadoop.fs.s3a.secret.key"] == "hunter22"
+
+
+def test_nobody_else_is(patterns: Path) -> None:
+    job = parse_job(JOB, folder=patterns.parent)
+    for told in (repr(job), str(job), str(hidden(job.model_dump())), job.model_dump_json()):
+        assert "hunter22" not in told
+    assert "written-here" not in str(hidden(job.model_dump()))
+    said = scrubbed('login failed with password="hunter22", truststore written-here', job.model_dump())
+    assert said == 'login failed with password="${JOB_PASSWORD}", truststore (hidden)'
+
+
+def test_mistakes_do_not_repeat_secrets(patterns: Path) -> None:
+    wrong = JOB.replace("kafka.ssl.truststore.password: written-here", "kafka.ssl.truststore.password: [written-here]")
+    with pytest.raises(JobError) as caught:
+        parse_job(wrong.replace("servers: host:9092", "servers: {password: hunter33}"), folder=patterns.parent)
+    assert "hunter" not in str(caught.value)
+    assert "written-here" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["x${}", "${1X}", "${A B}"])
+def test_what_is_no_name(text: str, patterns: Path) -> None:
+    with pytest.raises(JobError, match="names no environment variable"):
+        parse_job(JOB.replace("topics: t", f"topics: '{text}'"), folder=patterns.parent)
+
+
+def test_kafka_is_fetched_unless_it_is_there(patterns: Path) -> None:
+    job = parse_job(JOB, folder=patterns.parent)
+    assert "spark-sql-kafka-0-10_2.13" in settings(job)["spark.jars.packages"]
+    own = JOB.replace("spark: {", "spark: {packages: 'my:spark-sql-kafka:1', ")
+    assert settings(parse_job(own, folder=patterns.parent))["spark.jars.packages"] == "my:spark-sql-kafka:1"

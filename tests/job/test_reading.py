@@ -1,0 +1,213 @@
+"""A description that is right is a value; of one that is wrong, all that is wrong is said at once."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from cepheid.job import Job, JobError, parse_job, read_job
+from cepheid.job.description import Files, Kafka, Workload
+
+GOOD = {
+    "source": "{workload: card_payments}",
+    "patterns": "rules.cep",
+    "sink": "{format: none}",
+}
+
+
+def text(**fields: str) -> str:
+    return "\n".join(f"{name}: {value}" for name, value in {**GOOD, **fields}.items() if value)
+
+
+@pytest.fixture
+def folder(patterns: Path) -> Path:
+    (patterns.parent / "events.parquet").touch()
+    return patterns.parent
+
+
+def problems(place: Path, /, **fields: str) -> dict[str, str]:
+    """What is said of each field."""
+    with pytest.raises(JobError) as caught:
+        parse_job(text(**fields), folder=place)
+    return {problem.field: str(problem) for problem in caught.value.problems}
+
+
+def test_what_is_left_unsaid_is_filled_in(folder: Path) -> None:
+    job = parse_job(text(), folder=folder)
+    assert (job.name, job.mode, job.events.time, job.events.type) == ("cepheid", "batch", "ts", "type")
+    assert isinstance(job.source, Workload)
+    assert job.engine.planner == "auto"
+    assert job.checkpoint is job.trigger is None
+
+
+def test_a_job_is_a_value(folder: Path) -> None:
+    job = parse_job(text(), folder=folder)
+    assert job == parse_job(text(), folder=folder)
+    with pytest.raises(ValidationError):
+        job.name = "other"
+
+
+def test_everything_that_can_be_said(folder: Path) -> None:
+    job = parse_job(
+        """
+        name: all of it
+        mode: stream
+        source:
+          format: kafka
+          servers: [one:9092, two:9092]
+          topics: payments
+          schema: {ts: timestamp, type: string, place: {x: double}, history: [double]}
+          record_time: arrived
+          starting: latest
+          max_events: 100000
+          malformed: drop
+          select: [ts, type, place.x AS x]
+          where: type <> 'Ping'
+          options: {kafka.security.protocol: SASL_SSL, failOnDataLoss: false}
+        patterns: [rules.cep]
+        events: {time: ts, type: null, tie_breaker: seq}
+        engine: {planner: greedy, negation: post, max_partial_matches: 1000, shards: 4, allowed_lateness: 1.5 minutes}
+        sink: {format: kafka, servers: one:9092, topic: matches, key: account}
+        checkpoint: state
+        trigger: 5 seconds
+        run_for: 1 hour
+        spark: {master: "local[2]", packages: [a:b:1], settings: {spark.driver.memory: 2g}, log_level: WARN}
+        import: [json]
+        """,
+        folder=folder,
+    )
+    assert isinstance(job.source, Kafka)
+    assert job.source.ddl == "`ts` timestamp, `type` string, `place` STRUCT<`x`: double>, `history` ARRAY<double>"
+    assert job.source.topics == ("payments",)
+    assert job.events.type is None
+    assert job.modules == ("json",)
+
+
+def test_paths_are_relative_to_the_file(folder: Path) -> None:
+    (folder / "jobs").mkdir()
+    path = folder / "jobs" / "job.yaml"
+    path.write_text(
+        text(source="{format: parquet, path: ../events.parquet}", patterns="../rules.cep"), encoding="utf-8"
+    )
+    job = read_job(path)
+    assert isinstance(job.source, Files)
+    assert job.place(job.source.path) == str(folder / "events.parquet")
+    assert job.place("s3a://bucket/x") == "s3a://bucket/x"
+
+
+def test_all_mistakes_at_once(folder: Path) -> None:
+    found = problems(
+        folder,
+        name="5",
+        mode="strem",
+        source="{format: kafka, server: a, topics: t, options: {kafka.password: '${NO_SUCH_VARIABLE}'}}",
+        patterns="[missing.cep]",
+        engine="{planner: gredy, shards: 0, allowed_lateness: soon}",
+        sink="{format: parqet, path: x}",
+        trigger="5 parsecs",
+        chekpoint="x",
+    )
+    assert set(found) == {
+        "name", "mode", "source.servers", "source.server", "source.schema", "source.options.kafka.password",
+        "patterns[0]", "engine.planner", "engine.shards", "engine.allowed_lateness", "sink.format", "trigger", "chekpoint",
+    }  # fmt: skip
+    assert "did you mean 'stream'?" in found["mode"]
+    assert "did you mean 'servers'?" in found["source.server"]
+    assert "did you mean 'greedy'?" in found["engine.planner"]
+    assert "did you mean 'parquet'?" in found["sink.format"]
+    assert "did you mean 'checkpoint'?" in found["chekpoint"]
+    assert "expected: 1 or more" in found["engine.shards"]
+    assert "found: 0" in found["engine.shards"]
+    assert "found: text 'soon'" in found["engine.allowed_lateness"]
+    assert "the environment variable NO_SUCH_VARIABLE is not set" in found["source.options.kafka.password"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "said"),
+    [
+        ({"source": ""}, "source", "this field is missing"),
+        ({"patterns": "[]"}, "patterns", "at least one"),
+        ({"source": "{path: x}"}, "source.format", "this field is missing"),
+        ({"source": "{workload: card_payment}"}, "source.workload", "did you mean 'card_payments'?"),
+        ({"source": "{workload: card_payments, arguments: {acounts: 5}}"}, "source.arguments.acounts", "did you mean 'accounts'?"),
+        ({"source": "{format: parquet, path: evnts.parquet}"}, "source.path", "did you mean 'events.parquet'?"),
+        ({"source": "{format: rate, select: [timestamp AS ts]}"}, "source.format", "say mode: stream"),
+        ({"source": "{format: rate}", "mode": "stream"}, "source.select", "its columns are timestamp and value"),
+        ({"source": "{format: json, path: .}", "mode": "stream"}, "source.schema", "needs to know its columns"),
+        ({"source": "{format: socket, port: 99999, select: [value]}", "mode": "stream"}, "source.port", "65535 or less"),
+        ({"source": "{format: csv, path: ., schema: {ts: 5}}"}, "source.schema", "for each column a type"),
+        ({"source": "[1]"}, "source", "a mapping"),
+        ({"checkpoint": "x"}, "checkpoint", "only a stream has this"),
+        ({"engine": "{allowed_lateness: 1 day}"}, "engine.allowed_lateness", "a batch has no late events"),
+        ({"mode": "stream"}, "engine.allowed_lateness", "how late an event may come"),
+        ({"mode": "stream", "sink": "{format: parquet, path: x}"}, "checkpoint", "needs a checkpoint"),
+        ({"mode": "stream", "sink": "{format: csv, path: x, mode: overwrite}"}, "sink.mode", "a stream adds"),
+        ({"mode": "stream", "sink": "{format: csv, path: x}", "checkpoint": "x"}, "checkpoint", "the same place as sink.path"),
+        ({"spark": "{settings: {driver.memory: 2g}}"}, "spark.settings.driver.memory", "spark.driver.memory"),
+        ({"spark": "{master: local, remote: 'sc://x'}"}, "spark.remote", "one of them"),
+        ({"import": "no_such_module"}, "import", "cannot be imported"),
+        ({"events": "{tyme: ts}"}, "events.tyme", "did you mean 'type' or 'time'?"),
+        ({"folder": "x"}, "folder", "there is no such field"),
+    ],
+)  # fmt: skip
+def test_one_mistake(folder: Path, fields: dict[str, str], field: str, said: str) -> None:
+    found = problems(folder, **fields)
+    assert field in found
+    assert said in found[field]
+
+
+def test_lines_are_named(folder: Path) -> None:
+    path = folder / "job.yaml"
+    path.write_text(
+        "source:\n  workload: card_payments\n  evnts: 5\npatterns: rules.cep\nsink: {format: none}\n", encoding="utf-8"
+    )
+    with pytest.raises(JobError, match=rf"{path}:3: source.evnts: there is no such field"):
+        read_job(path)
+
+
+def test_what_is_said_twice(folder: Path) -> None:
+    assert "first in line 4" in problems(folder, **{"name: a\nname": "b"})["name"]
+
+
+@pytest.mark.parametrize("wrong", ["a: [1", "a:\n\tb: 1", "- 1", "just text", "", "!!python/object/apply:os.getcwd []"])
+def test_what_is_no_job(wrong: str) -> None:
+    with pytest.raises(JobError) as caught:
+        parse_job(wrong)
+    assert len(caught.value.problems) == 1
+
+
+def test_an_alias_that_holds_itself() -> None:
+    with pytest.raises(JobError):
+        parse_job("a: &x [*x]")
+
+
+def test_mistakes_of_patterns_are_among_them(folder: Path) -> None:
+    (folder / "wrong.cep").write_text("PATTERN SEQ(A a, B b) WHERE q.x = 1 WITHIN 5", encoding="utf-8")
+    with pytest.raises(JobError) as caught:
+        parse_job(text(patterns="[wrong.cep, rules.cep]", mode="strem"), folder=folder)
+    assert "wrong.cep:1:29: unknown variable 'q'" in str(caught.value)
+    assert "did you mean 'stream'?" in str(caught.value)
+
+
+def test_two_files_with_patterns_of_one_name(folder: Path) -> None:
+    (folder / "more.cep").write_text("NAME up PATTERN SEQ(A a, B b) WITHIN 5", encoding="utf-8")
+    assert "has a pattern called 'up'" in problems(folder, patterns="[rules.cep, more.cep]")["patterns[1]"]
+
+
+def test_there_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(JobError, match="there is no such file"):
+        read_job(tmp_path / "job.yaml")
+
+
+def test_the_error_can_be_pickled() -> None:
+    with pytest.raises(JobError) as caught:
+        parse_job("{}")
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_the_examples_can_be_run() -> None:
+    for path in Path("examples").glob("*.yaml"):
+        assert isinstance(read_job(path), Job)
