@@ -20,7 +20,8 @@ from cepheid.engine.ingest import EventColumns
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.spark import shard as shards
 from cepheid.spark.pack import from_bytes, to_bytes
-from cepheid.spark.shard import Job, Record, Shard, StateError
+from cepheid.spark.record import Record, StateError
+from cepheid.spark.shard import Job, Shard
 from tests.contracts.test_engine_is_exact import Case, canonical, expected, schema
 from tests.strategies import patterns, patterns_with_streams
 
@@ -90,9 +91,9 @@ def test_losing_it_at_any_moment_changes_nothing(case: Case, data: st.DataObject
     with mock.patch.object(shards, "MOST_ENTRIES", data.draw(st.sampled_from([0, 1, 64]))):
         while order:
             size: int = data.draw(st.sampled_from([3, 1, 2, 0]))
-            chosen, order = order[:size], order[size:]
-            behind = min((milliseconds(events[place]["ts"]) for place in order), default=END)
+            behind = min(milliseconds(events[place]["ts"]) for place in order)
             watermark = behind if data.draw(st.booleans()) else None
+            chosen, order = order[:size], order[size:]
             if data.draw(st.booleans()):
                 store.lose()
             store.push(job, table.take(pa.array(chosen, pa.int64())), watermark)
@@ -150,7 +151,7 @@ def test_patterns_come_and_go_between_runs(monkeypatch: pytest.MonkeyPatch, smal
     assert canonical(found["used"]) == canonical(matched(USED, 0, LAST))
     assert canonical(found["near"]) == canonical(matched(NEAR, 40, LAST))
     assert canonical(found["followed"]) == canonical(matched(FOLLOWED, 0, 40) + matched(FOLLOWED, 80, LAST))
-    # The last watermark that this one saw is 77: what was not decided by then is not reported.
+    # The last watermark that this one saw is 77: what was not decided then is not reported.
     decided = [row for row in matched(ALONE, 0, 80) if row["end"] < 77]
     assert canonical(found["alone"]) == canonical(decided)
 
@@ -198,13 +199,13 @@ def test_a_column_that_only_other_patterns_need_may_come() -> None:
     store = Store()
     short = "NAME short PATTERN SEQ(A a, B b) WITHIN 10 RETURN a.ts AS at"
     first = job_of([cepheid.parse(short)], pa.schema({"ts": pa.int64(), "type": pa.string()}))
-    store.push(first, some_events(range(20)).select(["ts", "type"]), 5)
+    store.push(first, some_events(range(20)).select(["ts", "type"]), None)
     store.lose()
     more = "NAME more PATTERN SEQ(A a, B b) WITHIN 10 RETURN b.x AS x"
     second = job_of(
         [cepheid.parse(short), cepheid.parse(more)], pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.int64()})
     )
-    store.push(second, some_events(range(20, 40)).select(["ts", "type", "x"]), END)
+    store.push(second, some_events(range(20, 40)).select(["ts", "type", "x"]), 19)
     wanted = (
         cepheid.match(short, some_events(range(40))).to_pylist()
         + cepheid.match(more, some_events(range(20, 40))).to_pylist()
@@ -215,9 +216,9 @@ def test_a_column_that_only_other_patterns_need_may_come() -> None:
 def test_late_events_are_set_aside() -> None:
     store = Store()
     job = job_of([cepheid.parse(FOLLOWED)], EVENTS)
-    store.push(job, some_events([1, 5]), 4)
-    store.push(job, some_events([3, 4, 6]), 5)  # 4 was the watermark before this batch
-    assert [row["ts"] for row in store.late] == [3]
+    store.push(job, some_events([1, 8]), None)
+    store.push(job, some_events([3, 4, 5, 6]), 5)
+    assert [row["ts"] for row in store.late] == [3, 4]
 
 
 def test_a_state_of_another_format_is_refused() -> None:

@@ -74,7 +74,8 @@ class Keeper:
         self._jobs[job] = pickle.loads(pickled)
 
     def restore(self, job: str, shard: int, record: str, log: Iterable[bytes], snapshots: Mapping[str, bytes]) -> None:
-        from cepheid.spark.shard import Record, Shard
+        from cepheid.spark.record import Record
+        from cepheid.spark.shard import Shard
 
         found = Record.from_json(record)
         restored = Shard.restored(self._jobs[job], found, log, snapshots)

@@ -29,24 +29,19 @@ from cepheid.engine.engine import Engine
 from cepheid.language import syntax as s
 from cepheid.language.functions import register_function
 from cepheid.language.pattern import Pattern
-from cepheid.language.problems import CepheidError
 from cepheid.pattern.normal import Branch
 from cepheid.pattern.normalise import normalise
 from cepheid.spark.columns import needed_columns
 from cepheid.spark.keeper import Outcome
 from cepheid.spark.pack import from_bytes, pieces, to_bytes
+from cepheid.spark.record import PartRecord, Record, StateError, check_shards
 from cepheid.spark.slices import MICROSECOND, can_be_sliced
 from cepheid.spark.task import UserFunction, fitted
 
-FORMAT = 1
 LEAST_LOG = 2**18
 """Bytes of log for which no snapshot is worth writing."""
 MOST_ENTRIES = 64
 """Micro-batches after which one is written all the same."""
-
-
-class StateError(CepheidError, ValueError):
-    """The state of a query does not fit what it is now asked to do."""
 
 
 @dataclass(frozen=True)
@@ -66,51 +61,6 @@ class Job:
     @property
     def columns(self) -> list[str | None]:
         return [self.engine.columns.time, self.engine.columns.type, self.engine.columns.tie_breaker]
-
-
-@dataclass(frozen=True)
-class PartRecord:
-    """Patterns, by their digests, that have seen the events of the log from entry ``since`` on."""
-
-    patterns: tuple[str, ...]
-    since: int
-    snapshot: bool = False
-
-
-@dataclass(frozen=True)
-class Record:
-    """The small value that says what else is in the state. The log has the entries from ``first`` up to ``next``.
-
-    ``wake``: the watermark at which the shard is to be asked again, events or not.
-    """
-
-    version: str
-    shards: int
-    columns: list[str | None]
-    watermark: int | None
-    first: int
-    next: int
-    wake: int | None
-    parts: tuple[PartRecord, ...]
-
-    def to_json(self) -> str:
-        parts = [[list(p.patterns), p.since, p.snapshot] for p in self.parts]
-        return json.dumps({"format": FORMAT, **vars(self), "parts": parts})
-
-    @classmethod
-    def from_json(cls, text: str) -> Record:
-        found = json.loads(text)
-        if found.pop("format") != FORMAT:
-            raise StateError(
-                "the state of this query was written by another version of Cepheid, in a format that this one does not "
-                "read. Go on with that version, or start with a new checkpoint."
-            )
-        parts = tuple(PartRecord(tuple(patterns), since, snapshot) for patterns, since, snapshot in found.pop("parts"))
-        return cls(parts=parts, **found)
-
-    @property
-    def snapshots(self) -> list[str]:
-        return [part.patterns[0] for part in self.parts if part.snapshot]
 
 
 class Shard:
@@ -178,10 +128,14 @@ class Shard:
     # --- one micro-batch
 
     def push(self, packed: Sequence[bytes], watermark: int | None, version: str) -> Outcome:
-        """Add events. ``watermark``: milliseconds, or ticks where time is a number; ``version`` names the new state."""
-        events, late = self._accepted(packed)
+        """Add events. ``version`` names the state after that.
+
+        ``watermark``: in milliseconds, or ticks where time is a number. It is that of the micro-batches before this
+        one, and what is behind it is late.
+        """
         if watermark is not None and (self._watermark is None or watermark > self._watermark):
             self._watermark = watermark
+        events, late = self._accepted(packed)
         found = self._push(events)
         outcome = Outcome("", wake=(self._watermark or 0) + 1)
         if events.num_rows:
@@ -336,12 +290,7 @@ def _reach(branch: Branch) -> int:
 
 
 def _check(job: Job, record: Record) -> None:
-    if record.shards != job.shards:
-        raise StateError(
-            f"the state of this query is in {record.shards} shards, and it is now asked to run with {job.shards}. The "
-            f"number of shards stays the same for the life of a checkpoint: pass shards={record.shards}, or start with "
-            "a new checkpoint."
-        )
+    check_shards(record.shards, job.shards)
     if record.columns != job.columns:
         was, now = (", ".join(map(str, columns)) for columns in (record.columns, job.columns))
         raise StateError(

@@ -19,6 +19,8 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from cepheid.spark.host import keeper_of
 from cepheid.spark.keeper import HERE, Keeping, Outcome
 from cepheid.spark.late import write_late
+from cepheid.spark.pack import NOTHING
+from cepheid.spark.record import check_shards
 from cepheid.spark.shard_keys import group_of
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ class ShardProcessor(StatefulProcessor):
         rows: Iterator[Any],
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        packed = [bytes(value) for frame in rows for value in frame["events"]]
+        packed = [bytes(value) for frame in rows for value in frame["events"] if value != NOTHING]
         yield from self._push(int(key[0]), packed, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(  # noqa: N802
@@ -93,9 +95,11 @@ class ShardProcessor(StatefulProcessor):
         state = self._record.get()
         record = None if state is None else state[0]
         known: dict[str, Any] | None = None if record is None else json.loads(record)
-        if not packed and (known is None or known["watermark"] == watermark):
-            return  # it has been asked in this micro-batch, when its events came
         job = self._jobs[group_of(key)]
+        if known is not None:
+            check_shards(known["shards"], len(job.keys))
+            if not packed and known["watermark"] == watermark:
+                return  # nothing new, or it has been asked in this micro-batch when its events came
         version = None if known is None else known["version"]
         # Spark's watermark is 0 as long as there is none.
         call = (job.digest, key, version, packed, watermark if watermark > 0 else None, uuid.uuid4().hex)

@@ -1,0 +1,329 @@
+"""Streams: whatever the cut into micro-batches and the order of arrival, the matches of the same events in a table."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import cepheid
+from cepheid.language import syntax as s
+from cepheid.language.pattern import Pattern, with_names
+from tests.contracts.test_engine_is_exact import canonical
+from tests.strategies import patterns, streams
+
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Row = dict[str, Any]
+START = dt.datetime(2024, 5, 17, tzinfo=dt.timezone.utc)
+NEVER = "Never"
+"""A type that no pattern asks for. An event of it, far behind all others, says that these are over."""
+
+PATTERNS = """
+NAME followed PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x PARTITION BY k WITHIN 30 seconds
+RETURN a, b, c;
+NAME not_between PATTERN SEQ(A a, NOT(B n), C c) WHERE n.x > a.x PARTITION BY k WITHIN 20 seconds
+RETURN a AS a1, c AS c1;
+NAME not_after PATTERN SEQ(A a, B b, NOT(C n)) PARTITION BY k WITHIN 10 seconds RETURN a AS a2, b AS b2;
+NAME growing PATTERN SEQ(A a, KL(B b, 2, 3)) WHERE b[i].x > b[i-1].x PARTITION BY k WITHIN 20 seconds
+RETURN a AS a3, COUNT(b) AS n, b.x AS each;
+NAME next PATTERN SEQ(A a, KL(B b), C c) USING skip_till_next PARTITION BY k WITHIN 20 seconds
+RETURN a AS a4, SUM(b.x) AS total, c AS c4;
+NAME straight PATTERN SEQ(A a, B b) USING strict PARTITION BY k WITHIN 20 seconds RETURN a AS a5, b AS b5;
+NAME sliding PATTERN SEQ(A a, B b) WHERE a.x = b.x PARTITION BY k WITHIN 10 seconds SLIDE 5 seconds
+RETURN a AS a6, b AS b6;
+NAME counted PATTERN SEQ(A a, C c) PARTITION BY k WITHIN 4 events RETURN a AS a7, c AS c7;
+NAME used PATTERN SEQ(A a, B b) USING skip_till_any CONSUME PARTITION BY k WITHIN 20 seconds RETURN a AS a8, b AS b8;
+NAME anywhere PATTERN SEQ(A a, B b) WHERE a.x = 0 AND b.x = 0 AND a.k <> b.k WITHIN 5 seconds RETURN a AS a9, b AS b9;
+NAME linked PATTERN AND(A a, C c) WHERE a.x = c.x AND a.k = c.k WITHIN 5 seconds RETURN a.x AS x10, c.seq AS seq10
+"""
+
+
+def made_events(count: int, seed: int = 0) -> list[Row]:
+    """With equal times, missing values and a tie-breaker."""
+    rng = random.Random(seed)
+    events: list[Row] = [
+        {
+            "ts": START + dt.timedelta(milliseconds=500 * rng.randrange(count)),
+            "type": rng.choice("AABBCX"),
+            "k": rng.choice(["p", "q", "r", None]),
+            "x": rng.choice([0, 1, 2, 3, None]),
+        }
+        for _ in range(count)
+    ]
+    return [{**event, "seq": place} for place, event in enumerate(sorted(events, key=lambda event: event["ts"]))]
+
+
+SCHEMA = pa.schema(
+    {"ts": pa.timestamp("us", "UTC"), "type": pa.string(), "k": pa.string(), "x": pa.int64(), "seq": pa.int64()}
+)
+
+
+def shuffled(events: Sequence[Row], lateness: Any, seed: int = 0) -> list[Row]:
+    """In an order in which none is more than ``lateness`` behind another."""
+    rng = random.Random(seed)
+    return sorted(events, key=lambda event: event["ts"] + rng.random() * lateness)
+
+
+class Stream:
+    """A folder of files, each of which is a micro-batch."""
+
+    def __init__(self, spark: SparkSession, folder: Path, schema: pa.Schema) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.schema = schema
+        self._files = 0
+        (folder / "in").mkdir(parents=True)
+
+    def write(self, *batches: Sequence[Row]) -> Stream:
+        for batch in batches:
+            path = self.folder / "in" / f"{self._files:04}.parquet"
+            pq.write_table(pa.Table.from_pylist(list(batch), self.schema), path)
+            os.utime(path, (1_600_000_000 + self._files,) * 2)  # the order in which they are read
+            self._files += 1
+        return self
+
+    def read(self) -> DataFrame:
+        from cepheid.spark.columns import spark_schema
+
+        reader = self.spark.readStream.schema(spark_schema(self.schema)).option("maxFilesPerTrigger", 1)
+        return reader.parquet(str(self.folder / "in"))
+
+    def run(self, frame: DataFrame, checkpoint: str = "checkpoint") -> tuple[list[tuple[int, Row]], list[Any]]:
+        """All that there is to read: the rows with the number of the micro-batch that they came in, and its progress."""
+        found: list[tuple[int, Row]] = []
+
+        def keep(batch: DataFrame, number: int) -> None:
+            found.extend((number, row.asDict(recursive=True)) for row in batch.collect())
+
+        writer = frame.writeStream.option("checkpointLocation", str(self.folder / checkpoint)).foreachBatch(keep)
+        query = writer.outputMode("append").trigger(availableNow=True).start()
+        query.awaitTermination()
+        return found, list(query.recentProgress)
+
+
+@pytest.fixture
+def stream(spark: SparkSession, tmp_path: Path) -> Callable[[pa.Schema], Stream]:
+    numbers = iter(range(1000))
+    return lambda schema: Stream(spark, tmp_path / str(next(numbers)), schema)
+
+
+def aware(value: Any) -> Any:
+    """Spark gives times without a zone, in the driver's; Arrow gives them in UTC."""
+    match value:
+        case dt.datetime():
+            return value.astimezone(dt.timezone.utc)
+        case dict():
+            return {name: aware(part) for name, part in value.items()}
+        case list():
+            return [aware(part) for part in value]
+    return value
+
+
+def by_pattern(rows: Sequence[Row]) -> dict[str, list[str]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["pattern"], []).append({k: aware(v) for k, v in row.items() if v is not None})
+    return {name: canonical(some) for name, some in found.items()}
+
+
+def cut(events: Sequence[Row], parts: int, seed: int = 0) -> Iterator[Sequence[Row]]:
+    rng = random.Random(seed)
+    borders = sorted(rng.randrange(len(events)) for _ in range(parts - 1))
+    for start, end in zip([0, *borders], [*borders, len(events)], strict=True):
+        yield events[start:end]
+
+
+def flush(after: dt.timedelta = dt.timedelta(hours=1)) -> Row:
+    return {"ts": START + after, "type": NEVER, "k": None, "x": None, "seq": 10**6}
+
+
+def test_all_kinds_of_patterns(stream: Callable[[pa.Schema], Stream]) -> None:
+    from cepheid.spark import match
+
+    events = made_events(240)
+    lateness = dt.timedelta(seconds=6)
+    source = stream(SCHEMA).write(*cut(shuffled(events, lateness), 5), [flush()])
+    frame = match(PATTERNS, source.read(), tie_breaker="seq", allowed_lateness="6 seconds", shards=3)
+    rows, progress = source.run(frame)
+    wanted = cepheid.match(PATTERNS, pa.Table.from_pylist([*events, flush()], SCHEMA), tie_breaker="seq")
+    assert wanted.schema.names == frame.columns
+    found = by_pattern([row for _, row in rows])
+    expected = by_pattern(wanted.to_pylist())
+    assert len(expected) == PATTERNS.count("NAME")
+    for name, matches in expected.items():
+        assert found[name] == matches, name
+    assert found.keys() == expected.keys()
+    counted = [step.observedMetrics["cepheid"].asDict() for step in progress if "cepheid" in step.observedMetrics]
+    assert sum(step["matches"] or 0 for step in counted) == wanted.num_rows
+    assert not any(step["late events"] for step in counted)
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_any_patterns(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Several at once, since a query takes longer than a pattern."""
+    from cepheid.spark import match
+
+    drawn = data.draw(st.lists(patterns(events_window=False).filter(on_numbers), min_size=6, max_size=6))
+    renamed = [with_own_columns(pattern, place) for place, pattern in enumerate(drawn)]
+    events = data.draw(streams(script=["A", "B", "C"] * 4, most=16))
+    schema = pa.schema(
+        {"ts": pa.int64(), "type": pa.string(), "x": pa.int64(), "y": pa.float64(), "k": pa.string(), "f": pa.bool_(),
+         "h": pa.list_(pa.float64()), "seq": pa.int64()}
+    )  # fmt: skip
+    late = max(0, *(before["ts"] - event["ts"] for place, event in enumerate(events) for before in events[:place]), 0)
+    source = Stream(spark, tmp_path_factory.mktemp("stream"), schema)
+    last = dict.fromkeys(schema.names) | {"ts": 1000, "type": NEVER, "seq": 1000}
+    source.write(*cut(events, data.draw(st.integers(1, 3))), [last])
+    tie_breaker = data.draw(st.sampled_from([None, "seq"]))
+    options: dict[str, Any] = {"tie_breaker": tie_breaker}
+    late_option: dict[str, Any] = {"allowed_lateness": late}
+    frame = match(renamed, source.read(), shards=2, **options, **late_option)
+    rows, _ = source.run(frame)
+    wanted = cepheid.match(renamed, pa.Table.from_pylist([*events, last], schema), **options)
+    assert by_pattern([row for _, row in rows]) == by_pattern(wanted.to_pylist())
+
+
+def on_numbers(pattern: Pattern) -> bool:
+    return pattern.window is not None and pattern.window.kind is s.WindowKind.NUMBER
+
+
+def with_own_columns(pattern: Pattern, place: int) -> Pattern:
+    names = [s.event_of(leaf).variable for leaf in s.leaves(pattern.structure) if not isinstance(leaf, s.Negated)]
+    output = tuple(s.ReturnItem(s.EventRef(name), f"p{place}_{name}") for name in names)
+    return replace(pattern, name=f"p{place}", output=output)
+
+
+SIMPLE = "PATTERN SEQ(A a, B b) PARTITION BY k WITHIN 10 RETURN a.seq AS a, b.seq AS b"
+WAITING = "NAME waiting PATTERN SEQ(A a, B b, NOT(C n)) PARTITION BY k WITHIN 10 RETURN a.seq AS a, b.seq AS b"
+NUMBERED = pa.schema({"ts": pa.int64(), "type": pa.string(), "k": pa.string(), "seq": pa.int64()})
+
+
+def numbered(*events: tuple[int, str]) -> list[Row]:
+    return [{"ts": time, "type": type_, "k": "p", "seq": time} for time, type_ in events]
+
+
+def test_matches_come_when_they_are_decided_and_late_events_are_set_aside(
+    spark: SparkSession, stream: Callable[[pa.Schema], Stream]
+) -> None:
+    """Also without processes that keep the shards; and the late events are a stream of their own."""
+    from cepheid.spark.stream import match_stream
+
+    source = stream(NUMBERED).write(
+        numbered((1, "A"), (3, "B")),
+        numbered((20, NEVER)),  # advances the watermark to 15, of which the next micro-batch is told …
+        numbered((16, "A"), (17, "B"), (4, "B")),  # … after which 4 comes too late
+        numbered((18, "B")),
+        numbered((100, NEVER)),
+    )
+    engine = cepheid.Engine(with_names(map(cepheid.parse, (SIMPLE, WAITING))))
+    late = source.folder / "late"
+    spark.conf.set("spark.cepheid.hosts", 0)
+    try:
+        frame = match_stream(engine, source.read(), allowed_lateness=5, shards=2, late_events=str(late))
+        rows, progress = source.run(frame)
+    finally:
+        spark.conf.unset("spark.cepheid.hosts")
+    at = sorted((row["pattern"], row["a"], row["b"], number) for number, row in rows)
+    assert at == [
+        ("pattern_1", 1, 3, 0),
+        ("pattern_1", 16, 17, 2),
+        ("pattern_1", 16, 18, 3),
+        ("waiting", 1, 3, 2),
+        ("waiting", 16, 17, 5),
+        ("waiting", 16, 18, 5),
+    ]
+    assert sum(step.observedMetrics["cepheid"]["late events"] or 0 for step in progress) == 1
+    second = Stream(spark, source.folder / "second", NUMBERED)
+    behind = spark.readStream.schema("ts long, type string, k string, seq long").parquet(str(late))
+    assert [row for _, row in second.run(behind)[0]] == numbered((4, "B"))
+
+
+def test_patterns_change_at_a_restart(stream: Callable[[pa.Schema], Stream]) -> None:
+    from cepheid.spark import match
+
+    other = "NAME other PATTERN SEQ(A a, B b) PARTITION BY k WITHIN 10 RETURN a.seq AS a, b.seq AS b"
+
+    def run(*texts: str, shards: int = 2) -> list[tuple[str, int, int]]:
+        options: dict[str, Any] = {"allowed_lateness": 0, "shards": shards}
+        rows, _ = source.run(match(texts, source.read(), **options))
+        return sorted((row["pattern"], row["a"], row["b"]) for _, row in rows)
+
+    source = stream(NUMBERED).write(numbered((1, "A"), (2, "B")))
+    assert run(SIMPLE, WAITING) == [("pattern_1", 1, 2)]
+    source.write(numbered((3, "A"), (4, "B")))
+    # What was kept goes on, what is new sees what comes from now on, what is gone reports no more.
+    assert run(SIMPLE, other) == [("other", 3, 4), ("pattern_1", 1, 4), ("pattern_1", 3, 4)]
+    source.write(numbered((5, "B")), numbered((30, NEVER)))
+    assert run(other) == [("other", 3, 5)]
+    source.write(numbered((31, "A")))
+    with pytest.raises(Exception, match="is in 2 shards, and it is now asked to run with 3"):
+        run(other, shards=3)
+    assert run(other) == []
+
+
+@pytest.mark.parametrize("type_", ["timestamp_ntz", "int"])
+def test_other_kinds_of_time(stream: Callable[[pa.Schema], Stream], type_: str) -> None:
+    from cepheid.spark import match
+
+    start = START.replace(tzinfo=None)
+    times: list[Any] = [1, 3, 14, 16, 1000]
+    options: dict[str, Any]
+    length, time, options = "10", pa.int32(), {"allowed_lateness": 20}
+    if type_ == "timestamp_ntz":
+        times = [start + dt.timedelta(seconds=time) for time in times]
+        length, time, options = "10 seconds", pa.timestamp("us"), {"allowed_lateness": dt.timedelta(seconds=20)}
+    events = [
+        {"at": time, "kind": kind, "dotted.name": n} for n, (time, kind) in enumerate(zip(times, "ABABX", strict=True))
+    ]
+    source = stream(pa.schema({"at": time, "kind": pa.string(), "dotted.name": pa.int64()}))
+    source.write(events[2:4], events[:2], events[4:])
+    pattern = f"PATTERN SEQ(A a, B b, NOT(X x)) WITHIN {length} RETURN a.`dotted.name` AS a, b.`dotted.name` AS b"
+    frame = match(pattern, source.read(), time="at", type="kind", **options)
+    rows, _ = source.run(frame)
+    assert sorted((row["a"], row["b"]) for _, row in rows) == [(0, 1), (2, 3)]
+
+
+def test_what_a_stream_needs(spark: SparkSession) -> None:
+    from cepheid.spark import match
+
+    frame = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "'A' AS type", "value AS x", "1 AS n")
+    pattern = "PATTERN A a WITHIN 10 seconds RETURN a.x"
+    with pytest.raises(ValueError, match="needs to know how late an event may come"):
+        match(pattern, frame)
+    with pytest.raises(ValueError, match="has a watermark on 'ts' already"):
+        match(pattern, frame.withWatermark("ts", "1 second"), allowed_lateness="1 second")
+    with pytest.raises(ValueError, match="the times in 'n' are numbers"):
+        match("PATTERN A a WITHIN 10 RETURN a.x", frame, time="n", allowed_lateness="1 second")
+    found = match(pattern, frame.withWatermark("ts", "1 second"))
+    assert found.isStreaming
+    assert found.columns == ["pattern", "start", "end", "x"]
+
+
+def test_shards_go_to_partitions_of_their_own(spark: SparkSession) -> None:
+    import numpy as np
+
+    from cepheid.spark.shard_keys import group_of, shard_keys, spark_hash
+
+    keys = shard_keys(12345, 8)
+    assert {group_of(key) for key in keys} == {12345}
+    rows = (
+        spark.createDataFrame([(key,) for key in keys], "key long")
+        .selectExpr("hash(key)", "pmod(hash(key), 4)")
+        .collect()
+    )
+    assert [row[0] for row in rows] == spark_hash(np.array(keys)).tolist()
+    assert [row[1] for row in rows] == [0, 1, 2, 3, 0, 1, 2, 3]
