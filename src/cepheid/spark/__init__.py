@@ -10,5 +10,6 @@ if find_spec("pyspark") is None:
 
 from cepheid.spark.match import match
 from cepheid.spark.session import session
+from cepheid.spark.sql import register
 
-__all__ = ["match", "session"]
+__all__ = ["match", "register", "session"]

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import types as t
 
 from cepheid.engine.engine import Engine
+from cepheid.engine.ingest import EventColumns
 from cepheid.language import syntax as s
 from cepheid.pattern.normal import NormalForm
 from cepheid.pattern.schema import SchemaError
@@ -107,6 +108,13 @@ def needed_columns(engine: Engine, normals: Iterable[NormalForm], columns: pa.Sc
             "them from the DataFrame, or name the columns of the result with RETURN, so that they are not asked for."
         )
     return list(needed)
+
+
+def refuse_dates(columns: pa.Schema, roles: EventColumns) -> None:
+    """A day is not a point in time; whoever means its first moment can say so."""
+    for role, name in (("time", roles.time), ("tie_breaker", roles.tie_breaker)):
+        if name in columns.names and pa.types.is_date(columns.field(name).type):
+            raise SchemaError(f"{role}={name!r}: this column holds dates; turn them into timestamps first")
 
 
 def _lists_events(normal: NormalForm) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from cepheid.engine.engine import Engine
@@ -13,9 +12,8 @@ from cepheid.language.pattern import Pattern, with_names
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch
 from cepheid.pattern.read import parse, parse_all
-from cepheid.pattern.schema import SchemaError
 from cepheid.spark.batch import match_batch
-from cepheid.spark.columns import arrow_schema
+from cepheid.spark.columns import arrow_schema, refuse_dates
 from cepheid.stats.estimates import Estimates
 
 
@@ -58,11 +56,7 @@ def match(
     named = with_names(_read(patterns))
     schema = arrow_schema(df.schema)
     check(named, schema, time=time, type=type, tie_breaker=tie_breaker)
-    for role, name in (("time", time), ("tie_breaker", tie_breaker)):
-        if name is not None and pa.types.is_date(schema.field(name).type):
-            raise SchemaError(
-                f"{role}={name!r}: this column holds dates; turn them into timestamps: .cast('timestamp')"
-            )
+    refuse_dates(schema, columns)
     engine = Engine(named, columns, planner, order, dict(statistics or {}), max_partial_matches, negation)
     engine.output_schema(schema)  # says now what would be wrong then
     if df.isStreaming:

@@ -2,8 +2,8 @@
 
 The borders b₁ < b₂ < … cut time into slices. Each match belongs to one of them: that in which it ends or, if windows
 slide, in which its window begins. What can make or unmake a match lies around that time: up to ``before`` ahead of it,
-and up to ``after`` behind it. So a slice from b to b' reads the events from b - before up to b' + after, matches them as
-if there were no others, and reports the matches that belong to it.
+and up to ``after`` behind it. So a slice from b to b' reads the events from b - before up to b' + after, matches them
+as if there were no others, and reports the matches that belong to it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from cepheid.engine.engine import Engine
 from cepheid.engine.sample import estimate_all
 from cepheid.engine.session import Session
 from cepheid.language import syntax as s
-from cepheid.language.functions import DataType, find_function, register_function
+from cepheid.language.functions import DataType, find_function, function_names, register_function
 from cepheid.pattern.normal import NormalForm
 from cepheid.spark.slices import Span
 
@@ -38,6 +38,19 @@ class UserFunction:
     body: Callable[..., Any]
     returns: str
 
+    def register(self) -> None:
+        register_function(self.name, self.body, returns=self.returns)
+
+
+def registered_functions(names: Iterable[str] | None = None) -> tuple[UserFunction, ...]:
+    """The functions of the caller's, or those among some names."""
+    found = [find_function(name) for name in (function_names() if names is None else names)]
+    return tuple(
+        UserFunction(f.name, f.body, _RETURNS[f.result or DataType.FLOAT])
+        for f in found
+        if f is not None and f.body is not None
+    )
+
 
 def functions_in(normals: Iterable[NormalForm]) -> tuple[UserFunction, ...]:
     """The functions of the caller's that patterns call."""
@@ -48,12 +61,7 @@ def functions_in(normals: Iterable[NormalForm]) -> tuple[UserFunction, ...]:
         *(item.expression for normal in normals for item in normal.output or ()),
     ]
     names = {node.function for e in expressions for node in s.walk(e) if isinstance(node, s.Call)}
-    found = [find_function(name) for name in sorted(names)]
-    return tuple(
-        UserFunction(f.name, f.body, _RETURNS[f.result or DataType.FLOAT])
-        for f in found
-        if f is not None and f.body is not None
-    )
+    return registered_functions(sorted(names))
 
 
 @dataclass(frozen=True)
@@ -73,23 +81,41 @@ class Task:
     functions: tuple[UserFunction, ...] = ()
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for function in self.functions:
-            register_function(function.name, function.body, returns=function.returns)
-        running: dict[int, Session] = {}
+        """All that a worker gets, to the end."""
+        work = self.start()
         for table in gathered(batches, BATCH):
-            for cell, events in self._parts(table):
-                if cell not in running:
-                    running[cell] = self._open(events)
-                times = events[self.engine.columns.time]
-                # Where a time is missing, there is no last one; the engine says what is wrong.
-                found = running[cell].push(events, watermark=None if times.null_count else times[-1])
-                yield from self._result(cell, found)
-        for cell, session in running.items():
+            yield from work.push(table)
+        yield from work.close()
+
+    def start(self) -> Work:
+        for function in self.functions:
+            function.register()
+        return Work(self)
+
+
+class Work:
+    """A task at work: a session for each part."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._sessions: dict[int, Session] = {}
+
+    def push(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        for cell, events in self._parts(table):
+            if cell not in self._sessions:
+                self._sessions[cell] = self._open(events)
+            times = events[self._task.engine.columns.time]
+            # Where a time is missing, there is no last one; the engine says what is wrong.
+            found = self._sessions[cell].push(events, watermark=None if times.null_count else times[-1])
+            yield from self._result(cell, found)
+
+    def close(self) -> Iterator[pa.RecordBatch]:
+        for cell, session in self._sessions.items():
             yield from self._result(cell, session.close())
 
     def _parts(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         """The rows of each part of the work. Nearly always there is one: each has a partition of its own."""
-        if self.cells is None:
+        if self._task.cells is None:
             yield 0, self._as_events(table)
             return
         for cell in pc.unique(table[CELL]).to_pylist():
@@ -98,21 +124,23 @@ class Task:
 
     def _as_events(self, table: pa.Table) -> pa.Table:
         """With the names that they have for the user, and in the types that do not depend on the session."""
-        columns = table.columns[: len(self.events)]
-        fitting = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, self.events, strict=True)]
-        return pa.Table.from_arrays(fitting, schema=self.events)
+        wanted = self._task.events
+        columns = table.columns[: len(wanted)]
+        fitting = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, wanted, strict=True)]
+        return pa.Table.from_arrays(fitting, schema=wanted)
 
     def _open(self, events: pa.Table) -> Session:
-        engine = self.engine
-        if self.estimate:
+        engine = self._task.engine
+        if self._task.estimate:
             engine = replace(engine, estimates=estimate_all(engine.patterns, events, engine.columns))
         return engine.open()
 
     def _result(self, cell: int, found: pa.Table) -> Iterator[pa.RecordBatch]:
-        if found.num_rows and self.cells is not None and cell in self.cells:
-            found = belonging(found, self.cells[cell])
+        cells = self._task.cells
+        if found.num_rows and cells is not None and cell in cells:
+            found = belonging(found, cells[cell])
         if found.num_rows:
-            yield from fitted(found, self.matches).to_batches()
+            yield from fitted(found, self._task.matches).to_batches()
 
 
 def gathered(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
