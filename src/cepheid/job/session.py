@@ -23,8 +23,10 @@ STREAMING: dict[str, str] = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 """State on disk, written as what has changed."""
-QUIET = {"spark.ui.showConsoleProgress": "false"}
-"""The terminal is the job's own."""
+USUAL = {
+    "spark.ui.showConsoleProgress": "false",  # the terminal is the job's own
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # the older form has no zone, others read it wrongly
+}
 
 
 def open_session(job: Job) -> SparkSession:
@@ -53,7 +55,7 @@ def settings(job: Job) -> dict[str, str]:
     >>> [name for name in settings(parse_job(text, check=False)) if name.endswith("providerClass")]
     ['spark.sql.streaming.stateStore.providerClass']
     """
-    wanted = QUIET | (STREAMING if job.mode == "stream" else {})
+    wanted = USUAL | (STREAMING if job.mode == "stream" else {})
     hands = job.engine.shards or _local_cores(job)
     if hands is not None and job.mode == "stream":
         wanted["spark.sql.shuffle.partitions"] = str(hands)  # each costs something in every micro-batch

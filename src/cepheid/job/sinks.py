@@ -99,7 +99,7 @@ def _fitting(found: DataFrame, sink: FileSink) -> DataFrame:
 def _file_options(sink: FileSink) -> dict[str, str]:
     usual = dict(sql.JSON) if sink.format in ("csv", "json") else {}
     if sink.format == "csv":
-        usual["header"] = "true"
+        usual |= sql.CSV
     return usual | as_texts(sink.options)
 
 

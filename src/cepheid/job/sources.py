@@ -60,7 +60,7 @@ def can_be_read_again(job: Job) -> bool:
 def _files(spark: SparkSession, source: Files, path: str, streaming: bool) -> DataFrame:
     options = as_texts(source.options)
     if source.format == "csv":
-        options = {"header": "true"} | options
+        options = sql.CSV | options
         if source.ddl is None:
             options = {"inferSchema": "true"} | options
     if not streaming:

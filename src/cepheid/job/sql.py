@@ -10,6 +10,9 @@ JSON = {
 }
 """Options for writing JSON and CSV: times keep their microseconds, which Spark would cut to milliseconds."""
 
+CSV = {"header": "true", "escape": '"'}
+"""As others read and write it: with names, and quotes in quotes doubled."""
+
 
 def name(column: str) -> str:
     """A column of exactly this name, whatever is in it.

@@ -1,0 +1,150 @@
+"""Streams: the same matches as a batch, and going on where the last run stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from cepheid.job import Outcome, parse_job, run_job
+from cepheid.job.outcome import MicroBatch
+from cepheid.job.report import page
+from cepheid.job.signals import Stop
+from tests.job.test_run import Watcher, expected, made_events, same
+
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+
+def write(folder: Path, table: pa.Table, files: int) -> None:
+    (folder / "events").mkdir(exist_ok=True)
+    size = table.num_rows // files
+    start = len(list((folder / "events").iterdir()))
+    for number in range(files):
+        part = table.slice(number * size, size)
+        path = folder / "events" / f"{start + number:03d}.parquet"
+        pa.parquet.write_table(part, path)
+        os.utime(path, (10**9 + start + number,) * 2)  # a stream takes the oldest file first
+
+
+def run(folder: Path, sink: str = "{format: none}", *, more: str = "trigger: available_now", **rest: Any) -> Outcome:
+    text = f"""
+mode: stream
+source: {{format: parquet, path: events, max_files: 1}}
+patterns: rules.cep
+engine: {{allowed_lateness: 1 second}}
+sink: {sink}
+spark: {{master: "local[1]"}}
+{more}
+"""
+    return run_job(parse_job(text, folder=folder), **rest)
+
+
+def test_the_same_as_a_batch_in_two_runs(patterns: Path, tmp_path: Path) -> None:
+    table = made_events()
+    more = "checkpoint: state\ntrigger: available_now"
+    write(tmp_path, table.slice(0, 100), 2)
+    first = run(tmp_path, "{format: parquet, path: out}", more=more)
+    assert (first.events, len(first.batches) >= 2) == (100, True)
+    write(tmp_path, table.slice(100), 1)
+    second = run(tmp_path, "{format: parquet, path: out}", more=more, explained=True)
+    wanted = expected(patterns, table)
+    assert same(pa.parquet.read_table(tmp_path / "out").to_pylist(), wanted)
+    assert first.matches + second.matches == len(wanted)
+    assert second.events == 100
+    assert "earlier runs" in second.first_note
+    assert second.explanation is not None
+    assert second.explanation.events == 200
+    assert "Events in a second" in page(second)
+
+
+def test_the_console(patterns: Path, tmp_path: Path) -> None:
+    table = made_events()
+    write(tmp_path, table, 2)
+    watcher = Watcher()
+    outcome = run(tmp_path, "{format: console, rows: 1000}", watcher=watcher)
+    assert same(watcher.printed, expected(patterns, table))
+    assert outcome.matches == len(watcher.printed)
+    assert list(outcome.first) == watcher.printed[:20]
+
+
+def test_examples_where_nothing_is_kept(patterns: Path, tmp_path: Path) -> None:
+    write(tmp_path, made_events(), 2)
+    outcome = run(tmp_path)
+    assert outcome.matches_of.keys() == {"up", "pair"}
+    assert outcome.first_note == "The earliest match of each micro-batch."
+    assert 1 <= len(outcome.first) <= len(outcome.batches)
+    assert outcome.first[0]["pattern"] in ("up", "pair")
+
+
+class Impatient(Watcher):
+    """Asks to stop when the first micro-batch is done."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = 0
+
+    def micro_batch(self, batch: MicroBatch) -> None:
+        self.seen += 1
+
+
+def test_it_stops_when_asked(
+    patterns: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+) -> None:
+    write(tmp_path, made_events(), 1)
+    watcher = Impatient()
+    monkeypatch.setattr(Stop, "asked", property(lambda self: watcher.seen > 0))
+    outcome = run(tmp_path, more="", watcher=watcher)
+    assert outcome.stopped
+    assert outcome.events == 200
+    assert "stopping" in watcher.phases
+    assert spark.streams.active == []
+
+
+def test_it_stops_after_a_while(patterns: Path, tmp_path: Path) -> None:
+    write(tmp_path, made_events(), 1)
+    started = time.perf_counter()
+    outcome = run(tmp_path, more="run_for: 1 second")
+    assert not outcome.stopped
+    assert time.perf_counter() - started < 60
+
+
+def test_a_rate(tmp_path: Path) -> None:
+    (tmp_path / "rules.cep").write_text(
+        "PATTERN SEQ(T0 a, T1 b) WHERE b.n = a.n + 1 WITHIN 1 minute RETURN a.n", encoding="utf-8"
+    )
+    text = """
+mode: stream
+source: {format: rate, rows_per_second: 50, select: [timestamp AS ts, "concat('T', value % 2) AS type", value AS n]}
+patterns: rules.cep
+engine: {allowed_lateness: 1 second}
+sink: {format: memory, name: from_rate}
+spark: {master: "local[1]"}
+"""
+    watcher = Until(1)
+    outcome = run_job(parse_job(text, folder=tmp_path), watcher)
+    assert outcome.matches == len({row["n"] for row in outcome.first}) or outcome.matches > 20
+
+
+class Until(Watcher):
+    """Sends the signal of Ctrl-C when some matches were found."""
+
+    def __init__(self, matches: int) -> None:
+        super().__init__()
+        self._left = matches
+
+    def micro_batch(self, batch: MicroBatch) -> None:
+        self._left -= batch.matches
+        if self._left <= 0 and threading.current_thread() is threading.main_thread():
+            self._left = 10**9
+            os.kill(os.getpid(), signal.SIGINT)
