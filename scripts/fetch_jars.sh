@@ -1,6 +1,7 @@
 #!/bin/sh
 # Fetches what Spark needs to read and write Kafka, and a Kafka broker for the tests, into .venv/jars. Needs Maven.
-# Called by hand or by the tests; what is there already is not fetched again.
+# Called by hand or by the tests; what is there already is not fetched again. Where the registry does not have the
+# connector of the Spark that is installed, that of the minor version before it is taken, and this is said.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -37,22 +38,19 @@ POM
     maven --file "$work/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$1"
 }
 
-connector() { # That of Spark version $1. Spark itself brings the rest of what it needs.
-    rm -rf "$work/connector"
-    copy "$work/connector" "org.apache.spark:spark-sql-kafka-0-10_$SCALA:$1" \
-        "org.apache.spark:spark-token-provider-kafka-0-10_$SCALA:$1" \
-        "org.apache.kafka:kafka-clients:$KAFKA" "org.apache.commons:commons-pool2:$POOL"
+newest() { # Copies the part $2 of Spark into the folder $1: of this Spark or else of an earlier minor version.
+    version=$spark major=${spark%%.*} minor=${spark#*.} minor=${minor%%.*}
+    until copy "$1" "org.apache.spark:$2_$SCALA:$version"; do
+        [ "$minor" -gt 0 ] || return 1
+        minor=$((minor - 1))
+        say "$2 of Spark $version is not to be had; trying that of $major.$minor.0"
+        version=$major.$minor.0
+    done
 }
 
-newest_connector() { # Of this Spark or, if there is none, of the last minor version that has one.
-    connector "$spark" && return
-    major=${spark%%.*} minor=${spark#*.} minor=${minor%%.*}
-    while [ "$minor" -gt 0 ]; do
-        say "there is no connector of Spark $spark; trying that of $major.$((minor - 1)).0"
-        minor=$((minor - 1))
-        connector "$major.$minor.0" && return
-    done
-    return 1
+connector() { # Spark itself brings the rest of what it needs.
+    newest "$1" spark-sql-kafka-0-10 && newest "$1" spark-token-provider-kafka-0-10 &&
+        copy "$1" "org.apache.kafka:kafka-clients:$KAFKA" "org.apache.commons:commons-pool2:$POOL"
 }
 
 command -v mvn >/dev/null 2>&1 || die "Maven was not found (on Debian, as root: apt-get install maven)"
@@ -61,7 +59,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$JARS"
 if [ ! -d "$JARS/connector" ]; then
-    newest_connector || { cat "$work/log" >&2; die "Spark's Kafka connector could not be fetched"; }
+    connector "$work/connector" || { cat "$work/log" >&2; die "Spark's Kafka connector could not be fetched"; }
     mv "$work/connector" "$JARS/connector"
 fi
 if [ ! -d "$JARS/broker" ]; then
@@ -69,4 +67,4 @@ if [ ! -d "$JARS/broker" ]; then
         { cat "$work/log" >&2; die "the Kafka broker could not be fetched"; }
     mv "$work/broker" "$JARS/broker"
 fi
-say "in $JARS: $(cd "$JARS/connector" && echo spark-sql-kafka*) and Kafka $KAFKA"
+say "in $JARS: $(cd "$JARS/connector" && echo spark-*), Kafka $KAFKA"
