@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import cepheid
+from cepheid.engine.joiner import LimitError
 
 MONOTONE = "PATTERN SEQ(A a, B b) WITHIN 10 RETURN a.ts AS x, b.ts AS y"
 WAITING = "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 10 RETURN a.ts AS x, b.ts AS y"
@@ -160,3 +162,41 @@ def test_skip_till_next_takes_an_event_whose_value_is_missing() -> None:
     rows = pa.table({"ts": [1, 2, 3, 4], "type": ["A", "B", "B", "C"], "k": pa.array(["p", None, "p", "p"])})
     pattern = "PATTERN SEQ(A a, B b, C c) USING skip_till_next WHERE b.k = c.k WITHIN 10"
     assert cepheid.match(pattern, rows).num_rows == 0
+
+
+def test_a_push_that_is_refused_changes_nothing() -> None:
+    session = open_session(MONOTONE)
+    with pytest.raises(ValueError, match="1 of 2 events have no time"):
+        session.push(pa.table({"ts": pa.array([1, None]), "type": ["A", "B"]}), watermark=5)
+    assert pairs(session.push(events((1, "A"), (2, "B")), watermark=5)) == [(1, 2)]
+    assert (session.report()["events"], session.report()["late events"]) == (2, 0)
+
+
+def test_tied_events_in_a_window_of_events_are_refused_before_any_pattern_sees_them() -> None:
+    engine = cepheid.Engine([cepheid.parse(MONOTONE), cepheid.parse("PATTERN SEQ(A c, B d) WITHIN 3 events")])
+    session = engine.open()
+    with pytest.raises(ValueError, match="two have the same time: 4"):
+        session.push(events((4, "A"), (4, "A"), (5, "B")), watermark=6)
+
+
+def test_what_is_kept_is_limited_too() -> None:
+    engine = cepheid.Engine([cepheid.parse("PATTERN SEQ(A a, B b, Z z) WITHIN 100000")], max_partial_matches=1000)
+    session = engine.open()
+    with pytest.raises(LimitError, match=r"more than 1,000 partial matches over a, b\."):  # noqa: PT012
+        for time in range(300):
+            session.push(events((time, "AB"[time % 2])))
+    with pytest.raises(ValueError, match="a push failed half-way"):
+        session.push(events((301, "A")))
+
+
+def test_wide_events_and_a_long_window_do_not_make_small_pushes_slow() -> None:
+    """Events are copied a few times in all, not once for every push that has a match."""
+    session = open_session(MONOTONE.replace("WITHIN 10", "WITHIN 100000"))
+    copied = 0
+    for time in range(3000):
+        session.push(events((time, "A" if time < 2999 else "B")), watermark=time)
+        store = session._states[0]._store
+        copied = max(copied, len(store._pieces))
+        if time % 7 == 0:
+            store.events(np.array([store.base]))
+    assert copied < 50

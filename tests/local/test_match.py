@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,19 @@ def test_progress_is_reported() -> None:
         ),
         (lambda: cepheid.match(PATTERN, "nowhere.parquet"), FileNotFoundError, "no such file"),
         (
+            lambda: cepheid.match(["NAME p PATTERN A a WITHIN 5", "NAME p PATTERN B b WITHIN 5"], EVENTS),
+            ValueError,
+            "two patterns are called 'p': give one of them another NAME",
+        ),
+        (
+            lambda: cepheid.match(
+                "PATTERN A a WHERE a.v > 1 WITHIN 5",
+                pa.table({"ts": [1], "type": ["A"], "v": pa.array([Decimal(10**25 + 1)], pa.decimal128(38, 0))}),
+            ),
+            ValueError,
+            "column 'v'.*has more digits than numbers are compared with",
+        ),
+        (
             lambda: cepheid.match("PATTERN A a WITHIN 5 events", [{"ts": 1, "type": "A"}, {"ts": 1, "type": "B"}]),
             ValueError,
             r"two have the same time: 1\. Name a column that orders them: tie_breaker=",
@@ -148,3 +162,43 @@ def test_too_many_partial_matches_name_the_variables() -> None:
         cepheid.match("PATTERN AND(A a, A b) WITHIN 500", events, max_partial_matches=500)
     with pytest.raises(LimitError, match=r"sets for the variable a.*Give it a maximum"):
         cepheid.match("PATTERN KL(A a) WITHIN 500", events, max_partial_matches=50_000)
+
+
+def test_texts_with_several_patterns_number_them_together() -> None:
+    two = ["PATTERN A a WITHIN 1 RETURN a.x; PATTERN C c WITHIN 1 RETURN c.x", "PATTERN B b WITHIN 1 RETURN b.x"]
+    found = cepheid.match(two, [{"ts": 1, "type": "A", "x": 5}, {"ts": 2, "type": "B", "x": 6}])
+    assert [(row["pattern"], row["x"]) for row in found.to_pylist()] == [("pattern_1", 5), ("pattern_3", 6)]
+
+
+def test_an_event_without_a_type_has_none() -> None:
+    events = pa.table({"ts": range(20), "type": pa.array([None] * 20, pa.string())})
+    for count in (3, 20):
+        assert cepheid.match("PATTERN None a WITHIN 10", events.slice(0, count)).num_rows == 0
+
+
+def test_names_of_variables_are_free() -> None:
+    events = [{"ts": 1, "type": "A"}, {"ts": 2, "type": "Z"}, {"ts": 3, "type": "B"}]
+    for a, b in (("a", "b"), ("`*`", "`first *`"), ("`last b`", "b")):
+        assert cepheid.match(f"PATTERN SEQ(KL(A {a}), B {b}) WITHIN 10", events).num_rows == 1
+        assert cepheid.match(f"PATTERN SEQ(A {a}, B {b}) USING strict WITHIN 10", events).num_rows == 0
+
+
+def test_values_are_returned_as_they_came() -> None:
+    moment = dt.datetime(2024, 1, 1, 12, tzinfo=dt.timezone.utc)
+    table = pa.table(
+        {
+            "ts": [1],
+            "type": ["A"],
+            "d": pa.array([dt.date(2024, 1, 1)], pa.date64()),
+            "m": pa.array([Decimal("1.10")], pa.decimal128(9, 2)),
+            "z": pa.array([moment], pa.timestamp("ms", "UTC")),
+            "k": pa.array(["x"]).dictionary_encode(),
+        }
+    )
+    found = cepheid.match("PATTERN A a WITHIN 1 RETURN a.d, a.m, a.z, a.k", table)
+    assert found.select(["d", "m", "z", "k"]).to_pylist() == table.select(["d", "m", "z", "k"]).to_pylist()
+
+
+def test_many_events_at_one_moment() -> None:
+    table = pa.table({"ts": pa.array([dt.datetime(2024, 1, 1)] * 40, pa.timestamp("ns")), "type": ["A", "B"] * 20})
+    assert cepheid.match("PATTERN AND(A a, B b) WITHIN 5 s", table).num_rows == 400

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from cepheid.engine.evaluate import Reference, evaluate, holds
 from cepheid.engine.kernels.kleene import neighbour_pairs
+from cepheid.engine.program import is_set
 from cepheid.engine.sets import Sets, aggregate
 from cepheid.engine.store import RowStore
 from cepheid.engine.vector import Mask, Unit, Vector, from_arrow, nulls
@@ -50,7 +51,7 @@ class Scope:
 
     def _holds(self, condition: s.Expression, columns: dict[str, Rows], count: int) -> Mask:
         # While its candidates are looked at, a KL variable is bound to one event, and has no set yet.
-        each = sorted(name for name in plain_variables(condition) & self.kleene if f"first {name}" in columns)
+        each = sorted(name for name in plain_variables(condition) & self.kleene if is_set(name, columns))
         pairs = sorted({node.variable for node in s.walk(condition) if isinstance(node, s.Neighbour)})
         aggregates = self._aggregates(condition, columns, count)
         which = np.arange(count, dtype=np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 
 from cepheid.engine.joiner import NONE, Joiner, Rows
 from cepheid.engine.negation import Negations
-from cepheid.engine.program import BranchProgram, JoinProgram, NegationProgram, kleene_columns
+from cepheid.engine.program import BranchProgram, JoinProgram, NegationProgram, is_set, kleene_columns
 from cepheid.engine.relation import Relation, Tuples, concatenate
 from cepheid.engine.search import Searcher
 from cepheid.engine.stage import Stage
@@ -136,4 +136,4 @@ class Core:
     def set_columns(self) -> list[Rows]:
         """The columns that hold numbers of sets."""
         kept = [(stage.tuples.tuples.rows, stage.program.from_tuples.outer) for stage in self._stages[1:]]
-        return [rows[:, names.index(n)] for rows, names in kept for n in names if f"first {n}" in names]
+        return [rows[:, names.index(n)] for rows, names in kept for n in names if is_set(n, names)]

@@ -48,6 +48,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         self._follower()  # says what is wrong with the options
+        self._named()
         if self.negation not in NEGATIONS:
             raise ValueError(f"negation is one of {', '.join(NEGATIONS)}; got {self.negation!r}")
         if self.planner != "auto" and self.planner not in PLANNERS:
@@ -120,7 +121,14 @@ class Engine:
         return [name for name in events.names if name in named]
 
     def _normals(self) -> tuple[NormalForm, ...]:
-        return tuple(normalise(pattern) for pattern in with_names(self.patterns))
+        return tuple(normalise(pattern) for pattern in self._named())
+
+    def _named(self) -> tuple[Pattern, ...]:
+        named = with_names(self.patterns)
+        for place, pattern in enumerate(named):
+            if any(pattern.name == earlier.name for earlier in named[:place]):
+                raise ValueError(f"two patterns are called {pattern.name!r}: give one of them another NAME")
+        return named
 
     def _session(self, normals: tuple[NormalForm, ...], plans: dict[Branch, Plan | None]) -> Session:
         return Session(

@@ -50,7 +50,8 @@ class EventTypes:
     def codes(self, column: pa.ChunkedArray) -> npt.NDArray[np.int32]:
         """The number of each event's type, -1 for others."""
         if len(column) <= FEW:
-            return np.array([self.of.get(str(name), -1) for name in column.to_pylist()], dtype=np.int32)
+            few = [-1 if name is None else self.of.get(str(name), -1) for name in column.to_pylist()]
+            return np.array(few, dtype=np.int32)
         if column.type != pa.string():
             column = column.cast(pa.string())
         found = pc.index_in(column, value_set=self._names)

@@ -49,6 +49,8 @@ class Joiner:
             store = self.scope.store
             keys = store.values[probe.inner_key_column][new.rows[:, probe.inner_key_slot] - store.base]
         relation.insert(new, keys)
+        if len(relation) > self.limit and len(probe.inner) > 1:
+            raise self._too_many(probe.inner)
 
     def pairs(self, outer: Tuples, relation: Relation, probe: JoinProgram, tally: Tally) -> Tuples:
         """Outer tuples with the inner ones that go with them."""
@@ -112,11 +114,15 @@ class Joiner:
             steps[label] += count
             reached = count
         if counts[STOPPED]:
-            raise LimitError(
-                f"more than {self.limit:,} partial matches over {', '.join((*probe.outer, *probe.inner))}. Make the "
-                "window smaller, add a condition between them, or raise max_partial_matches."
-            )
+            raise self._too_many((*probe.outer, *probe.inner))
         return o, i
+
+    def _too_many(self, names: tuple[str, ...]) -> LimitError:
+        said = ", ".join(name for name in names if name.isprintable())
+        return LimitError(
+            f"more than {self.limit:,} partial matches over {said}. Make the window smaller, add a condition between "
+            "them, or raise max_partial_matches."
+        )
 
     def holding(self, condition: s.Expression, names: tuple[str, ...], tuples: Tuples, tally: Tally) -> Tuples:
         """The tuples that satisfy a condition."""

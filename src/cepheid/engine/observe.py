@@ -35,10 +35,13 @@ class Arrivals:
             return
         self._flush()
         ticks = ticks[ticks > max(int(ticks.max()), self._now) - self._histogram.window]
-        counts, edges = np.histogram(ticks, PIECES)
-        for count, edge in zip(counts.tolist(), edges[1:].tolist(), strict=True):
+        if not len(ticks):
+            return
+        first = int(ticks.min())
+        length = max(1, -(-(int(ticks.max()) - first + 1) // PIECES))
+        for piece, count in enumerate(np.bincount((ticks - first) // length).tolist()):
             if count:
-                self._add(int(edge), count)
+                self._add(first + (piece + 1) * length - 1, count)
 
     def _add(self, tick: int, count: int) -> None:
         self._now = max(self._now, tick)  # what comes late is counted now

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from cepheid.engine.conditions import Scope, plain_variables
 from cepheid.engine.kernels.join import TIE, TIME
 from cepheid.engine.matches import Matches, Rows
+from cepheid.engine.program import is_set
 from cepheid.engine.vector import Unit, Vector
 from cepheid.language import syntax as s
 from cepheid.language.functions import DataType
@@ -31,6 +32,7 @@ class Output:
         self._normal = normal
         self._events = events
         self._time = events.field(time).type
+        self._events_time = time
         self._columns = columns
         self._times_in = times_in
         self._unit = unit
@@ -110,7 +112,7 @@ class Output:
         """The times of the first and the last event of each match."""
         if self._times_in is None:
             return matches.tuples.lo, matches.tuples.hi
-        rows = [place for place, name in enumerate(matches.variables) if f"first {name}" not in matches.variables]
+        rows = [place for place, name in enumerate(matches.variables) if not is_set(name, matches.variables)]
         times = scope.store.values[self._times_in][matches.tuples.rows[:, rows] - scope.store.base]
         return times.min(axis=1), times.max(axis=1)
 
@@ -164,6 +166,8 @@ class Output:
             return self._event(item.expression.variable, bound, count, scope)
         type_ = self.schema.field(item.name).type
         listed = self._listed(item.expression)
+        if isinstance(item.expression, s.Attribute) and listed is None and not pa.types.is_floating(type_):
+            return self._raw(item.expression, bound, count, scope)
         if listed is None:
             return _to_arrow(scope.value(item.expression, bound, count), type_, self._unit)
         if listed not in bound:
@@ -176,6 +180,14 @@ class Output:
         return pa.ListArray.from_arrays(
             pa.array(_offsets(scope.sets.sizes(bound[listed]))), _to_arrow(values, type_.value_type, self._unit)
         )
+
+    def _raw(self, attribute: s.Attribute, bound: dict[str, Rows], count: int, scope: Scope) -> pa.Array:
+        """An attribute as it came in."""
+        name = attribute.name if attribute.name in self._events.names else self._events_time
+        if attribute.variable not in bound:
+            return pa.nulls(count, self._events.field(name).type)
+        column = scope.store.column(name, bound[attribute.variable])
+        return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 SET = "set of "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -172,19 +172,31 @@ class BranchProgram:
     partition: int | None = None
 
 
+_OWN = "\x01"
+"""Begins names that are no variable's."""
+
+EVERY = f"{_OWN}every"
+"""In a strict pattern, the variable that takes every event."""
+
+
 def kleene_columns(name: str) -> tuple[str, str, str]:
     """A KL variable has three columns in a tuple: the number of its set, and the first and last event in it."""
-    return name, f"first {name}", f"last {name}"
+    return name, f"{_OWN}first {name}", f"{_OWN}last {name}"
 
 
 def first_column(name: str, columns: tuple[str, ...]) -> str:
-    return f"first {name}" if f"first {name}" in columns else name
+    return f"{_OWN}first {name}" if is_set(name, columns) else name
 
 
 def last_column(name: str, columns: tuple[str, ...]) -> str:
-    return f"last {name}" if f"last {name}" in columns else name
+    return f"{_OWN}last {name}" if is_set(name, columns) else name
+
+
+def is_set(name: str, columns: Container[str]) -> bool:
+    """Whether a column has the numbers of a KL variable's sets."""
+    return f"{_OWN}first {name}" in columns
 
 
 def a_row(columns: tuple[str, ...]) -> int:
     """A column that has row numbers, not numbers of sets."""
-    return next(i for i, name in enumerate(columns) if f"first {name}" not in columns)
+    return next(i for i, name in enumerate(columns) if not is_set(name, columns))

@@ -13,7 +13,7 @@ from cepheid.engine.core import Core, Kept
 from cepheid.engine.joiner import FOREVER, NONE, Joiner, Rows
 from cepheid.engine.matches import Matches, joined
 from cepheid.engine.negation import Negations
-from cepheid.engine.program import BranchProgram, a_row
+from cepheid.engine.program import BranchProgram, a_row, is_set
 from cepheid.engine.relation import Tuples, concatenate
 from cepheid.engine.sets import Sets
 from cepheid.engine.snapshot import Arrays, below, prefixed
@@ -118,7 +118,7 @@ class BranchRun:
     def _with_old(self, tuples: Tuples) -> Mask:
         """Which tuples have an event from before the change."""
         names = self.program.columns
-        rows = tuples.rows[:, [place for place, name in enumerate(names) if f"first {name}" not in names]]
+        rows = tuples.rows[:, [place for place, name in enumerate(names) if not is_set(name, names)]]
         old: Mask = np.asarray((rows < self._first_new).any(axis=1))
         for name in self.scope.kleene:
             which, members = self.sets.expand(tuples.rows[:, names.index(name)])

@@ -55,6 +55,7 @@ class Session:
         self._states: list[State] = []
         self._watermark: int | None = None
         self._closed = False
+        self._broken = False
         self._late: list[pa.Table] = []
         self.counts: Counter[str] = Counter()
 
@@ -66,14 +67,19 @@ class Session:
         """
         if self._closed:
             raise ValueError("this session is closed; open another one")
+        if self._broken:
+            raise ValueError("a push failed half-way, so what is kept cannot be trusted; restore a snapshot")
         table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
         if self._schema is None or not table.schema.equals(self._schema):
             self.prepare(table.schema)
-        batch = self._without_late(self._batch(table))
+        batch, late = self._without_late(self._batch(table))
+        reached = self._advanced(watermark)
+        found = self._push(batch, None if reached is None else Watermark(reached))
+        self._watermark = reached
         self.counts["events"] += len(batch)
-        if watermark is not None:
-            self._advance(self._ticks(watermark))
-        found = self._push(batch, None if self._watermark is None else Watermark(self._watermark))
+        if late is not None:
+            self.counts["late events"] += late.num_rows
+            self._late.append(late)
         if self._follower is not None:
             self._follower.after_push(self)
         return found
@@ -239,7 +245,17 @@ class Session:
         return int(scalar.cast(pa.timestamp(self._unit.name, zone)).value)
 
     def _push(self, batch: Batch, watermark: Watermark | None) -> pa.Table:
-        found = {name: table for state in self._states for name, table in state.push(batch, watermark).items()}
+        numbered = []
+        for state in self._states:
+            numbered.append(state.number(batch, watermark))  # may find that events are in no definite order
+            self._broken = self._broken or len(self._states) > 1
+        self._broken = True
+        found = {
+            name: table
+            for state, (part, reached) in zip(self._states, numbered, strict=True)
+            for name, table in state.push(part, reached).items()
+        }
+        self._broken = False
         tables = [found[normal.name] for normal in self._normals]
         self.counts["matches"] += sum(table.num_rows for table in tables)
         partial = sum(state.partial_matches for state in self._states)
@@ -247,21 +263,26 @@ class Session:
             self.counts["peak partial matches"] = partial
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
 
-    def _without_late(self, batch: Batch) -> Batch:
-        if self._watermark is None or not len(batch):
-            return batch
+    def _without_late(self, batch: Batch) -> tuple[Batch, pa.Table | None]:
+        """The events that came in time, and those that did not. What is wrong with them is said here."""
+        if not len(batch):
+            return batch, None
         times = batch.times(self._columns.time, "time")
-        if times.min() >= self._watermark:
-            return batch
+        if self._columns.tie_breaker is not None:
+            batch.times(self._columns.tie_breaker, "tie-breaker")
+        if self._watermark is None or times.min() >= self._watermark:
+            return batch, None
         late = times < self._watermark
-        self.counts["late events"] += int(late.sum())
-        self._late.append(batch.events.filter(pa.array(late)))
-        return self._batch(batch.events.filter(pa.array(~late)))
+        return self._batch(batch.events.filter(pa.array(~late))), batch.events.filter(pa.array(late))
 
-    def _advance(self, watermark: int) -> None:
-        if self._watermark is not None and watermark < self._watermark:
-            raise ValueError(f"the watermark went back, from {self._watermark} to {watermark}")
-        self._watermark = watermark
+    def _advanced(self, watermark: Any) -> int | None:
+        """The watermark after a push."""
+        if watermark is None:
+            return self._watermark
+        ticks = self._ticks(watermark)
+        if self._watermark is not None and ticks < self._watermark:
+            raise ValueError(f"the watermark went back, from {self._watermark} to {ticks}")
+        return ticks
 
 
 def _by_clock(normals: tuple[NormalForm, ...]) -> list[tuple[NormalForm, ...]]:

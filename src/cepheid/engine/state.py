@@ -22,10 +22,10 @@ from cepheid.engine.matches import Matches
 from cepheid.engine.observe import Arrivals, observe
 from cepheid.engine.output import Output
 from cepheid.engine.positions import Positions
-from cepheid.engine.program import BranchProgram, FieldTable, LeafProgram
+from cepheid.engine.program import EVERY, BranchProgram, FieldTable, LeafProgram
 from cepheid.engine.run import BranchRun
 from cepheid.engine.snapshot import Arrays, below, plan_from_json, plan_to_json, prefixed
-from cepheid.engine.stepwise import EVERY, StepwiseRun
+from cepheid.engine.stepwise import StepwiseRun
 from cepheid.engine.store import RowStore
 from cepheid.engine.tally import PARTIAL, Tally
 from cepheid.engine.vector import Unit
@@ -198,11 +198,15 @@ class State:
 
     # --- one push
 
+    def number(self, batch: Batch, watermark: Watermark | None) -> tuple[Batch, Watermark | None]:
+        """Where events are counted: those whose places are known now, and how far the count has come."""
+        if self._positions is None:
+            return batch, watermark
+        events, ticks, watermark = self._positions.push(batch, watermark)
+        return Batch(events, self._columns, self._unit, self._types, ticks), watermark
+
     def push(self, batch: Batch, watermark: Watermark | None) -> dict[str, pa.Table]:
         """Add events; by pattern, the matches that are decided now."""
-        if self._positions is not None:
-            events, ticks, watermark = self._positions.push(batch, watermark)
-            batch = Batch(events, self._columns, self._unit, self._types, ticks)
         taken = self._taken(batch)
         found: dict[str, list[Matches]] = {name: [] for name in self._outputs}
         scopes: dict[str, list[Scope]] = {name: [] for name in self._outputs}

@@ -17,7 +17,7 @@ from cepheid.engine.clock import Watermark
 from cepheid.engine.joiner import NONE, Rows
 from cepheid.engine.line import Line, Runs, earliest, end_of_window, joined_runs, line_of
 from cepheid.engine.matches import Matches
-from cepheid.engine.program import BranchProgram, first_column, kleene_columns, last_column
+from cepheid.engine.program import EVERY, BranchProgram, first_column, kleene_columns, last_column
 from cepheid.engine.relation import Tuples
 from cepheid.engine.run import BranchRun
 from cepheid.engine.snapshot import Arrays, below, prefixed
@@ -26,9 +26,6 @@ from cepheid.engine.tally import Tally
 from cepheid.engine.vector import Mask, Unit
 from cepheid.language import syntax as s
 from cepheid.pattern.normal import judged_with
-
-EVERY = "*"
-"""In a strict pattern, the variable that takes every event."""
 
 
 class StepwiseRun(BranchRun):

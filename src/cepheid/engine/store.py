@@ -32,6 +32,7 @@ class RowStore:
         self.floats = self.values.view(np.float64)
         self._schema = schema
         self._pieces: list[pa.Table] = []
+        self._table: pa.Table | None = None  # all pieces, once they were asked for
         self._next_look = FEW
 
     def append(self, columns: Sequence[Rows], events: pa.Table) -> Rows:
@@ -47,13 +48,14 @@ class RowStore:
         self.size += count
         if count:
             self._pieces.append(events)
+            self._table = None
         return numbers
 
     def dump(self) -> Arrays:
         return {
             "base": np.array([self.base]),
             "values": self.values[:, : self.size],
-            "events": table_to_array(self._whole()),
+            "events": table_to_array(self._together()),
         }
 
     def load(self, arrays: Arrays) -> None:
@@ -61,7 +63,8 @@ class RowStore:
         self.values = np.ascontiguousarray(arrays["values"])
         self.floats = self.values.view(np.float64)
         self.size = self.values.shape[1]
-        self._pieces = [table_from_array(arrays["events"])]
+        self._pieces = [table_from_array(arrays["events"]).combine_chunks()]
+        self._table = None
 
     def times(self, rows: Rows) -> Rows:
         found: Rows = self.values[TIME][rows - self.base]
@@ -69,10 +72,10 @@ class RowStore:
 
     def events(self, rows: Rows) -> pa.Table:
         """The events of some rows, as they came in."""
-        return self._whole().take(pa.array(rows - self.base))
+        return self._together().take(pa.array(rows - self.base))
 
     def column(self, name: str, rows: Rows) -> pa.ChunkedArray:
-        return self._whole()[name].take(pa.array(rows - self.base))
+        return self._together()[name].take(pa.array(rows - self.base))
 
     def contents(self, rows: Rows) -> Rows:
         """The rank of each row's event by its attributes, column by column, smaller values first and NULL last."""
@@ -83,12 +86,30 @@ class RowStore:
         ranks[order] = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(differs)])[: len(rows)]
         return ranks
 
-    def _whole(self) -> pa.Table:
+    def _together(self) -> pa.Table:
+        """All pieces as one table; only the smaller ones are copied for it, when there are many."""
         if not self._pieces:
             return self._schema.empty_table()
-        if len(self._pieces) > 1 or self._pieces[0].column(0).num_chunks > 1:
-            self._pieces = [pa.concat_tables(self._pieces).combine_chunks()]
-        return self._pieces[0]
+        if len(self._pieces) > MAX_PIECES:
+            # The last pieces that together are no larger than the one before them become one. So sizes fall
+            # geometrically, and a row is copied a few times only.
+            rest, place = 0, len(self._pieces)
+            while place > 0 and (place > MAX_PIECES // 2 or self._pieces[place - 1].num_rows <= rest):
+                place -= 1
+                rest += self._pieces[place].num_rows
+            self._pieces[place:] = [pa.concat_tables(self._pieces[place:]).combine_chunks()]
+            self._table = None
+        if self._table is None:
+            self._table = self._pieces[0] if len(self._pieces) == 1 else pa.concat_tables(self._pieces)
+        return self._table
+
+    def _drop(self, rows: int) -> None:
+        """Take rows from the front."""
+        while self._pieces and self._pieces[0].num_rows <= rows:
+            rows -= self._pieces.pop(0).num_rows
+        if rows:
+            self._pieces[0] = self._pieces[0].slice(rows)
+        self._table = None
 
     @property
     def crowded(self) -> bool:
@@ -109,7 +130,8 @@ class RowStore:
             return np.where(known, first + where, -1)
 
         self.values[:, : len(rows)] = self.values[:, places]
-        self._pieces = [self._whole().take(pa.array(places))]
+        self._pieces = [self._together().take(pa.array(places)).combine_chunks()]
+        self._table = None
         self.base, self.size = first, len(rows)
         self._next_look = max(FEW, 2 * self.size)
         return change
@@ -120,12 +142,10 @@ class RowStore:
         count = int(np.count_nonzero(young))
         old = int(young.argmax()) if young.any() else self.size
         if old < 1024 or old < self.size // 2:
-            if len(self._pieces) > MAX_PIECES:
-                self._whole()
             return count
         rest = self.size - old
         self.values[:, :rest] = self.values[:, old : self.size].copy()
-        self._pieces = [self._whole().slice(old)]
+        self._drop(old)
         self.base += old
         self.size = rest
         return count

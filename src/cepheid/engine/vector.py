@@ -163,6 +163,7 @@ def _from_arrow(array: pa.Array, kind: DataType, unit: Unit) -> Vector:
             return Vector(kind, array, _valid(array))
         case DataType.NUMBER:
             kind, target = DataType.FLOAT, pa.float64()
+            _refuse_rounding(array)
         case DataType.FLOAT:
             target = pa.float64()
         case DataType.BOOLEAN:
@@ -185,6 +186,19 @@ def _from_arrow(array: pa.Array, kind: DataType, unit: Unit) -> Vector:
     if valid is not None:
         array = pc.fill_null(array, False if kind is DataType.BOOLEAN else 0)
     return number(kind, array.to_numpy(zero_copy_only=False), valid)
+
+
+def _refuse_rounding(array: pa.Array) -> None:
+    """Decimals are compared as doubles, which tell them apart up to some fifteen digits. More would be guessing."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    same = pc.equal(array.cast(pa.float64()).cast(array.type, safe=False), array)
+    if not pc.all(same, min_count=0).as_py():
+        first = array.filter(pc.invert(pc.fill_null(same, True)))[0]
+        raise pa.ArrowInvalid(
+            f"{first} has more digits than numbers are compared with. Cast the column to fewer digits, or to text if "
+            "it is only compared for equality"
+        )
 
 
 def _valid(array: pa.Array) -> Mask | None:

@@ -18,7 +18,7 @@ from cepheid.language.pattern import Pattern, with_names
 from cepheid.local.events import as_table
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch
-from cepheid.pattern.read import parse, parse_all
+from cepheid.pattern.read import read_all
 from cepheid.stats.estimates import Estimates
 
 BATCH = 65_536
@@ -123,13 +123,12 @@ def run(
 
 
 def read_patterns(patterns: str | Pattern | Iterable[str | Pattern]) -> Iterator[Pattern]:
-    """Text may hold several patterns."""
+    """Text may hold several patterns; those without a name have none yet."""
     for pattern in [patterns] if isinstance(patterns, (str, Pattern)) else patterns:
         if isinstance(pattern, Pattern):
             yield pattern
         else:
-            found = parse_all(pattern)
-            yield from found if len(found) > 1 else (parse(pattern),)
+            yield from read_all(pattern)
 
 
 def _in_order(table: pa.Table, time: str) -> pa.Table:

@@ -36,6 +36,11 @@ def parse_all(text: str, *, name: str = "<pattern>") -> tuple[Pattern, ...]:
     >>> [pattern.name for pattern in rules]
     ['up', 'pattern_2']
     """
+    return with_names(read_all(text, name=name))
+
+
+def read_all(text: str, *, name: str = "<pattern>") -> list[Pattern]:
+    """The patterns of a text as they are, with or without a name."""
     drafts, problems = read_patterns(Source(text, name))
     seen: set[str | None] = set()
     for draft, pattern in zip(drafts, with_names(d.pattern for d in drafts), strict=True):
@@ -43,7 +48,7 @@ def parse_all(text: str, *, name: str = "<pattern>") -> tuple[Pattern, ...]:
             message = f"there are two patterns called '{pattern.name}'"
             problems.append(Problem(message, Source(text, name), draft.name_span or _span(draft)))
         seen.add(pattern.name)
-    return with_names(_checked(drafts, problems))
+    return _checked(drafts, problems)
 
 
 def _checked(drafts: Sequence[Draft], problems: list[Problem]) -> list[Pattern]:

@@ -147,7 +147,7 @@ def enumerate_sets(
                     if so_far > total_high[b, o] + slack[b] or so_far < total_low[b, o] - slack[b]:
                         complete = False
                 if complete:
-                    if size == limit:
+                    if size == limit or filled + depth > limit:  # members take room too
                         stopped = True
                         break
                     if size == capacity:
