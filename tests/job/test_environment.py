@@ -62,8 +62,14 @@ def test_what_is_no_name(text: str, patterns: Path) -> None:
         parse_job(JOB.replace("topics: t", f"topics: '{text}'"), folder=patterns.parent)
 
 
-def test_kafka_is_fetched_unless_it_is_there(patterns: Path) -> None:
+def test_kafka_is_fetched_unless_it_is_there(patterns: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
     job = parse_job(JOB, folder=patterns.parent)
     assert "spark-sql-kafka-0-10_2.13" in settings(job)["spark.jars.packages"]
     own = JOB.replace("spark: {", "spark: {packages: 'my:spark-sql-kafka:1', ")
     assert settings(parse_job(own, folder=patterns.parent))["spark.jars.packages"] == "my:spark-sql-kafka:1"
+    (tmp_path / "jars" / "connector").mkdir(parents=True)
+    jar = tmp_path / "jars" / "connector" / "spark-sql-kafka-0-10_2.13-4.0.0.jar"
+    jar.touch()
+    assert settings(job)["spark.jars"] == str(jar)
+    assert "spark.jars.packages" not in settings(job)

@@ -208,6 +208,14 @@ def test_the_error_can_be_pickled() -> None:
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
+def test_the_example_of_the_guide(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = Path("docs/job.md").read_text(encoding="utf-8").partition("```yaml\nname:")[2].partition("```")[0]
+    monkeypatch.setenv("KAFKA_PASSWORD", "x")
+    (folder / "bank_functions.py").touch()
+    (folder / "account_taken.cep").write_text((folder / "rules.cep").read_text(encoding="utf-8"), encoding="utf-8")
+    assert parse_job(f"name:{text}", folder=folder).name == "stolen accounts"
+
+
 def test_the_examples_can_be_run() -> None:
     for path in Path("examples").glob("*.yaml"):
         assert isinstance(read_job(path), Job)

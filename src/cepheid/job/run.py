@@ -24,21 +24,11 @@ class RunError(CepheidError):
 def run_job(job: Job, watcher: Watcher | None = None, *, show: int = 20, explained: bool = False) -> Outcome:
     """Run a job to its end. ``show``: how many of the first matches to bring back. ``explained``: bring back the plan
     too, with what a sample of the events made of it. The session is left open: the next job starts sooner.
-
-    >>> from cepheid.job import parse_job, run_job
-    >>> with open("/tmp/up.cep", "w") as file:
-    ...     _ = file.write("NAME up PATTERN SEQ(GOOG a, GOOG b) WHERE b.price > a.price + 1 WITHIN 10 seconds")
-    >>> outcome = run_job(parse_job('''
-    ...     source: {workload: stock_quotes, events: 1000}
-    ...     patterns: /tmp/up.cep
-    ...     sink: {format: none}
-    ...     spark: {master: "local[1]"}
-    ... '''))
-    >>> outcome.events
-    1000
+    docs/job.md has an example.
     """
     from cepheid.job.stream import run_stream
-    from cepheid.spark.pyspark_names import PySparkException
+    from cepheid.spark.pyspark_names import Py4JError, PySparkException
+    from cepheid.spark.session import JavaError
 
     watcher = watcher or Nobody()
     patterns = read_patterns(job)
@@ -48,7 +38,7 @@ def run_job(job: Job, watcher: Watcher | None = None, *, show: int = 20, explain
         spark = open_session(job)
         with tempfile.TemporaryDirectory(prefix="cepheid-") as scratch:
             outcome = run(spark, job, patterns, Path(scratch), watcher, show=show, explained=explained)
-    except PySparkException as error:
+    except (PySparkException, Py4JError, JavaError) as error:
         raise RunError(scrubbed(said(error), job.model_dump())) from None
     versions = {"spark": spark.version, "cepheid": _cepheid()}
     return replace(outcome, versions=versions)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+from collections.abc import Iterable
 from importlib.metadata import version
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,11 +67,13 @@ def settings(job: Job) -> dict[str, str]:
     if job.spark.log_level in ("WARN", "ERROR", "OFF") and job.spark.remote is None:
         wanted.setdefault("spark.driver.extraJavaOptions", _quiet_from_the_start())
     formats = {getattr(job.source, "format", None), job.sink.format}
-    if "kafka" in formats and not _has_kafka([*packages, *wanted.values()]):
-        packages.append(f"{KAFKA}:{version('pyspark')}")
-    if packages:
-        more = [wanted["spark.jars.packages"]] if "spark.jars.packages" in wanted else []
-        wanted["spark.jars.packages"] = ",".join([*more, *packages])
+    jars: list[str] = []
+    if "kafka" in formats and not _kafka_is_named([*packages, *wanted.values()]):
+        jars = _fetched_connector()
+        packages += [] if jars else [f"{KAFKA}:{version('pyspark')}"]
+    for name, more in (("spark.jars", jars), ("spark.jars.packages", packages)):
+        if more:
+            wanted[name] = ",".join([*([wanted[name]] if name in wanted else []), *more])
     return wanted
 
 
@@ -94,10 +99,13 @@ def as_texts(options: Options) -> dict[str, str]:
     }
 
 
-def _has_kafka(named: list[str]) -> bool:
+def _kafka_is_named(texts: Iterable[str]) -> bool:
     """Whether the connector is asked for already, or lies with Spark's own jars."""
-    import importlib.util
-
-    found = importlib.util.find_spec("pyspark")
+    found = find_spec("pyspark")
     own = Path(found.origin).parent / "jars" if found is not None and found.origin else Path()
-    return any("spark-sql-kafka" in text for text in named) or any(own.glob("spark-sql-kafka*.jar"))
+    return any("spark-sql-kafka" in text for text in texts) or any(own.glob("spark-sql-kafka*.jar"))
+
+
+def _fetched_connector() -> list[str]:
+    """The connector's jars, if scripts/fetch_jars.sh has put them into the environment."""
+    return sorted(map(str, Path(sys.prefix, "jars", "connector").glob("*.jar")))

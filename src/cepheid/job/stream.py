@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from cepheid.spark.pyspark_names import DataFrame, SparkSession, StreamingQuery
 
 POLL = 0.25
+PATIENCE = 10.0
+"""Seconds that a micro-batch has to come to its end when the stream is to stop."""
 
 
 def run_stream(
@@ -53,7 +56,7 @@ def run_stream(
     with Stop() as stop:
         query = start_stream(counted_matches(found, names, _example(job, found)), job, printer)
         watcher.phase("waiting for events")
-        _follow(query, names, history, watcher, stop, _deadline(job, started))
+        _follow(query, names, history, watcher, stop, _deadline(job, started), _silence(spark, job))
     seconds = time.perf_counter() - started
     first, first_note = _first(spark, job, found, history, printer, show)
     explanation, note = None, ""
@@ -67,22 +70,48 @@ def run_stream(
 
 
 def _follow(
-    query: StreamingQuery, patterns: Sequence[str], history: History, watcher: Watcher, stop: Stop, deadline: float
+    query: StreamingQuery,
+    patterns: Sequence[str],
+    history: History,
+    watcher: Watcher,
+    stop: Stop,
+    deadline: float,
+    quiet: AbstractContextManager[None],
 ) -> None:
-    """Until the stream ends by itself, or is to be stopped. What it was in the middle of, it does again next time."""
+    """Until the stream ends by itself, or is to be stopped. What it is torn out of, it does again next time."""
     ended = False
+    last_call = float("inf")
     while not ended:
         ended = bool(query.awaitTermination(POLL))  # type: ignore[arg-type]  # a float is as good as an int
+        before = history.count
         for progress in _news(query, history):
             batch = history.add(progress, patterns)
             if batch is not None:
                 watcher.micro_batch(batch)
-        if not ended and (stop.asked or time.perf_counter() >= deadline):
+        now = time.perf_counter()
+        if last_call == float("inf") and (stop.asked or now >= deadline):
             watcher.phase("stopping")
-            query.stop()
+            last_call = now + PATIENCE
+        idle = history.count > before or not query.status["isTriggerActive"]
+        if not ended and last_call < float("inf") and (idle or now >= last_call):
+            with quiet:
+                query.stop()
             ended = True
     for progress in _news(query, history):
         history.add(progress, patterns)
+
+
+@contextmanager
+def _silence(spark: SparkSession, job: Job) -> Iterator[None]:
+    """Spark calls it an error when it is interrupted. A server has a log of its own."""
+    if job.spark.remote is not None:
+        yield
+        return
+    spark.sparkContext.setLogLevel("OFF")
+    try:
+        yield
+    finally:
+        spark.sparkContext.setLogLevel(job.spark.log_level)
 
 
 def _news(query: StreamingQuery, history: History) -> Iterator[Mapping[str, Any]]:
@@ -141,7 +170,15 @@ def _first(
         return first_of(written, show), f"Read from {where_to(job)}.{earlier}"
     if printer.first:
         return printer.first, ""
-    return [json.loads(text) for text in history.examples[:show]], "The earliest match of each micro-batch."
+    moments = {field.name for field in found.schema if field.dataType.typeName() == "timestamp"}
+    examples = [_with_moments(json.loads(text), moments) for text in history.examples[:show]]
+    return examples, "The earliest match of each micro-batch."
+
+
+def _with_moments(match: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any]:
+    """Times of a match in JSON as times."""
+    times = {name: dt.datetime.fromisoformat(match[name].replace("Z", "+00:00")) for name in names if name in match}
+    return {**match, **times}
 
 
 def _explained(spark: SparkSession, job: Job, patterns: Sequence[Pattern], scratch: Path) -> tuple[Explanation, str]:
