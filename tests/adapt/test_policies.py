@@ -73,8 +73,14 @@ def test_a_learned_distance_grows_with_changes_that_bring_little() -> None:
         (lambda: Invariant(distance=-1), "distance is 0 or more"),
         (lambda: Invariant(distance="mean"), "'average' or 'meta'; got 'mean'"),  # type: ignore[arg-type]
         (lambda: Threshold(0), "relative change above 0"),
-        (lambda: cepheid.Engine([], adapt="sometimes"), "adapt is 'static', True, or a policy"),
-        (lambda: cepheid.Engine([], adapt=True, check_every=0), "check_every is 1 event or more"),
+        (
+            lambda: cepheid.Engine([cepheid.parse("PATTERN A a WITHIN 1")], adapt="sometimes"),
+            "adapt is 'static', True, or a policy",
+        ),
+        (
+            lambda: cepheid.Engine([cepheid.parse("PATTERN A a WITHIN 1")], adapt=True, check_every=0),
+            "check_every is 1 event or more",
+        ),
     ],
 )
 def test_senseless_policies_are_refused(make: object, said: str) -> None:

@@ -71,3 +71,11 @@ def test_memory_does_not_grow_with_new_strings() -> None:
     assert found == 200_000
     codes = session._states[0]._codes
     assert len(codes.strings) + sum(map(len, codes.partitions.values())) < 150_000
+
+
+def test_patterns_with_different_windows_have_different_rates() -> None:
+    short, long = (cepheid.parse(f"PATTERN SEQ(A a, B b) WITHIN {window}") for window in (10, 1000))
+    session = cepheid.Engine([short, long]).open()
+    session.push(stream(-5000, 3000, [0.3, 0.3, 0.3, 0.1]), watermark=-2500)
+    rates = [found.counts["a"] for found in session.estimates().values()]
+    assert rates == pytest.approx([3, 300], rel=0.6)

@@ -202,3 +202,45 @@ def test_values_are_returned_as_they_came() -> None:
 def test_many_events_at_one_moment() -> None:
     table = pa.table({"ts": pa.array([dt.datetime(2024, 1, 1)] * 40, pa.timestamp("ns")), "type": ["A", "B"] * 20})
     assert cepheid.match("PATTERN AND(A a, B b) WITHIN 5 s", table).num_rows == 400
+
+
+@pytest.mark.parametrize("strings", [pa.string_view(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_strings_of_any_kind(strings: pa.DataType) -> None:
+    names = pa.array(["x", "y", "x"])
+    names = names.dictionary_encode() if pa.types.is_dictionary(strings) else names.cast(strings)
+    table = pa.table({"ts": [1, 1, 2], "type": ["A", "A", "B"], "c": names})
+    assert cepheid.match("PATTERN SEQ(KL(A a), B b) WITHIN 5", table).num_rows == 3
+    assert cepheid.match("PATTERN SEQ(A a, B b) USING skip_till_any CONSUME WITHIN 5", table).num_rows == 1
+    assert cepheid.match("PATTERN SEQ(A a, B b) WHERE a.c = b.c WITHIN 5", table).num_rows == 1
+
+
+def test_polars_frames() -> None:
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    frame = polars.DataFrame({"ts": [1, 2], "type": ["A", "B"], "k": ["x", "x"]})
+    assert cepheid.match("PATTERN SEQ(A a, B b) WHERE a.k = b.k WITHIN 5", frame).num_rows == 1
+
+
+def test_days_as_times() -> None:
+    days = [dt.date(2024, 1, 1), dt.date(2024, 1, 2)]
+    table = pa.table({"ts": pa.array(days), "type": ["A", "B"]})
+    [row] = cepheid.match("PATTERN SEQ(A a, KL(B b)) WITHIN 2 days RETURN a.ts AS x, b.ts AS y", table).to_pylist()
+    assert (row["start"], row["end"], row["x"], row["y"]) == (days[0], days[1], days[0], [days[1]])
+
+
+def test_windows_start_between_the_ticks_of_a_coarse_column() -> None:
+    table = pa.table({"ts": pa.array([1, 2], pa.timestamp("s")), "type": ["A", "B"]})
+    found = cepheid.match("PATTERN SEQ(A a, B b) WITHIN 2 seconds SLIDE 500 ms", table)["window_start"]
+    assert found.to_pylist() == [dt.datetime(1970, 1, 1, 0, 0, 0, 500_000), dt.datetime(1970, 1, 1, 0, 0, 1)]
+    small = pa.table({"ts": pa.array([1, 2], pa.uint32()), "type": ["A", "B"]})
+    assert cepheid.match("PATTERN SEQ(A a, B b) WITHIN 10 SLIDE 5", small)["window_start"].to_pylist() == [-5, 0]
+
+
+def test_times_that_cannot_be_reckoned_with_are_refused() -> None:
+    table = pa.table({"ts": pa.array([-(2**63) + 5, -(2**63) + 25]), "type": ["A", "B"]})
+    with pytest.raises(ValueError, match=r"beyond ±2\^62 ticks"):
+        cepheid.match("PATTERN SEQ(A a, B b) WITHIN 100", table)
+
+
+def test_no_patterns() -> None:
+    with pytest.raises(ValueError, match="there are no patterns"):
+        cepheid.match([], EVENTS)

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, NoReturn
 
+import pyarrow as pa
 import typer
 from rich.console import Console
 
@@ -19,7 +20,7 @@ from cepheid.language.pattern import Pattern
 from cepheid.language.problems import CepheidError, PatternError
 from cepheid.pattern.check import check as check_patterns
 from cepheid.pattern.normalise import normalise
-from cepheid.pattern.read import parse_all
+from cepheid.pattern.read import parse_all, read_all
 
 app = typer.Typer(
     help="Find complex event patterns in streams and tables of events.",
@@ -144,7 +145,7 @@ def match(
         found: list[Pattern] = []
         for file in patterns:
             text, name = read_patterns(file)
-            found += parse_all(text, name=name)
+            found += read_all(text, name=name)
         columns = {"time": time, "type": type_ or None, "tie_breaker": tie_breaker}
         run_match(found, read_table(events), columns, planner, output, show, out, err)
 
@@ -282,7 +283,7 @@ def _describe(pattern: Pattern, file: str, quiet: bool) -> None:
 
 
 def _read_all(files: list[Path]) -> list[Pattern]:
-    return [pattern for file in files for text, name in [read_patterns(file)] for pattern in parse_all(text, name=name)]
+    return [pattern for file in files for text, name in [read_patterns(file)] for pattern in read_all(text, name=name)]
 
 
 def _import(module: str) -> None:
@@ -303,5 +304,5 @@ def _failing_plainly() -> Iterator[None]:
     except PatternError as error:
         err.print(f"{error}\n", markup=False)
         raise typer.Exit(1) from None
-    except (FileError, CepheidError, ValueError) as error:
+    except (FileError, CepheidError, ValueError, OSError, RuntimeError, pa.ArrowException) as error:
         fail(str(error))

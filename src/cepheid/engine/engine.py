@@ -125,6 +125,8 @@ class Engine:
 
     def _named(self) -> tuple[Pattern, ...]:
         named = with_names(self.patterns)
+        if not named:
+            raise ValueError("there are no patterns; give one or more")
         for place, pattern in enumerate(named):
             if any(pattern.name == earlier.name for earlier in named[:place]):
                 raise ValueError(f"two patterns are called {pattern.name!r}: give one of them another NAME")

@@ -21,6 +21,7 @@ from cepheid.language import syntax as s
 Rows = npt.NDArray[np.int64]
 
 
+FAR = 2**62
 MANY = 65_536
 """So many numbers of strings are kept without asking whether they are used."""
 FEW = 8
@@ -38,6 +39,12 @@ class EventColumns:
     time: str = "ts"
     type: str | None = "type"
     tie_breaker: str | None = None
+
+
+def without_views(schema: pa.Schema) -> pa.Schema:
+    """With plain strings for string views, as polars has them: Arrow cannot pick rows from those."""
+    plain = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return pa.schema([field.with_type(plain.get(field.type, field.type)) for field in schema])
 
 
 class EventTypes:
@@ -130,6 +137,11 @@ class Batch:
                 "Remove them, or give them one."
             )
         data: Rows = found.data
+        if len(data) and (int(data.max()) >= FAR or int(data.min()) <= -FAR):
+            raise InputError(
+                f"column {name!r}, the {role}, has values beyond ±2^62 ticks ({self._unit.name} for times), which "
+                "windows cannot be reckoned with. Remove those events, or use a coarser unit."
+            )
         return data
 
     def taken_by(self, leaf: LeafProgram, tally: Tally) -> Mask | None:

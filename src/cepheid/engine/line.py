@@ -80,14 +80,6 @@ def line_of(taken: dict[str, Rows], rows: Rows, store: RowStore, partitioned_by:
     return Line(rows, np.cumsum(fresh) - 1, begins, time, partition, takes, np.argsort(rows))
 
 
-def earliest(which: Rows, positions: Rows, line: Line, count: int) -> tuple[Rows, Rows]:
-    """Of the pairs of each run those with the earliest time."""
-    earliest = np.full(count, np.iinfo(np.int64).max)
-    np.minimum.at(earliest, which, line.group[positions])
-    good = line.group[positions] == earliest[which]
-    return which[good], positions[good]
-
-
 def end_of_window(partition: Rows, time: Rows, of: Rows, limit: Rows) -> Rows:
     """For each run, the first position whose event is of a later partition, or of this one and beyond the limit."""
     order = np.lexsort(

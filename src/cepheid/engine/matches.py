@@ -24,7 +24,7 @@ class Matches:
     def __len__(self) -> int:
         return len(self.tuples)
 
-    def take(self, chosen: npt.NDArray[np.bool_] | Rows) -> Matches:
+    def take(self, chosen: npt.NDArray[np.bool_] | Rows | slice) -> Matches:
         start = None if self.window_start is None else self.window_start[chosen]
         return Matches(self.variables, self.tuples.take(chosen), start)
 

@@ -7,7 +7,7 @@ import numpy as np
 from cepheid.engine.clock import Watermark
 from cepheid.engine.joiner import FOREVER, Joiner, Rows
 from cepheid.engine.matches import Matches, columns_of
-from cepheid.engine.program import NegationProgram, a_row, first_column
+from cepheid.engine.program import NegationProgram, first_column
 from cepheid.engine.relation import Relation, Tuples
 from cepheid.engine.tally import CANDIDATES, IN_ORDER, Tally
 from cepheid.engine.vector import Mask
@@ -55,14 +55,12 @@ class Negations:
             if len(relation):
                 relation.evict(watermark.back(2 * self._joiner.window).of(relation.tuples.rows[:, 0], self._store))
 
-    def decided(self, matches: Matches, watermark: Watermark | None) -> Mask:
-        """For which matches no negated event can come any more."""
-        if watermark is None:
-            return np.zeros(len(matches), dtype=np.bool_)
+    def last_chance(self, matches: Matches) -> Rows:
+        """For each match, the last time at which a negated event could still come."""
         latest = np.full(len(matches), -FOREVER)
         for program in self.programs:
             latest = np.maximum(latest, self._bounds(matches, program)[1])
-        return np.asarray(latest < watermark.of(matches.tuples.rows[:, a_row(matches.variables)], self._store))
+        return latest
 
     def surviving(self, matches: Matches) -> Matches:
         """The matches for which there is no negated event."""

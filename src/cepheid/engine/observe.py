@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.engine.joiner import Rows
+from cepheid.engine.joiner import FOREVER, Rows
 from cepheid.engine.run import BranchRun
 from cepheid.engine.sample import COMBINATIONS, PAIRS, SAMPLED, share
 from cepheid.pattern.normal import Condition
@@ -23,7 +23,7 @@ class Arrivals:
 
     def __init__(self, window: int) -> None:
         self._histogram = ExponentialHistogram(max(window, 1))
-        self._now = 0
+        self._now = -FOREVER
         self._waiting = 0
 
     def add(self, ticks: Rows) -> None:

@@ -46,7 +46,7 @@ class Output:
         yield pa.field("start", self._time)
         yield pa.field("end", self._time)
         if self._normal.branches[0].slide is not None:
-            yield pa.field("window_start", self._time)
+            yield pa.field("window_start", self._window_type())
         if self._normal.output is None:
             for name in self._normal.variables:
                 yield pa.field(name, self._event_type(name))
@@ -57,6 +57,15 @@ class Output:
             else:
                 value = self._arrow_type(item.expression)
                 yield pa.field(item.name, pa.list_(value) if self._listed(item.expression) else value)
+
+    def _window_type(self) -> pa.DataType:
+        """A window can start where no event could: between the ticks of its column, or before its least number."""
+        if not pa.types.is_timestamp(self._time):
+            return pa.int64() if pa.types.is_integer(self._time) else pa.timestamp(self._unit.name)
+        step = pa.scalar(1, pa.duration(self._time.unit)).cast(pa.duration("ns")).value
+        sizes = [w.size for b in self._normal.branches for w in (b.window, b.slide) if w is not None]
+        whole = all(size % step == 0 for size in sizes)
+        return self._time if whole else pa.timestamp(self._unit.name, self._time.tz)
 
     def _event_type(self, name: str) -> pa.DataType:
         event = pa.struct(list(self._events))
@@ -100,7 +109,7 @@ class Output:
             *(self._times(ticks) for ticks in self._span(matches, scope)),
         ]
         if matches.window_start is not None:
-            columns.append(self._times(matches.window_start))
+            columns.append(self._times(matches.window_start, self._window_type()))
         bound = {name: matches.tuples.rows[:, place] for place, name in enumerate(matches.variables)}
         if self._normal.output is None:
             columns += self._events_of(bound, count, scope)
@@ -116,12 +125,15 @@ class Output:
         times = scope.store.values[self._times_in][matches.tuples.rows[:, rows] - scope.store.base]
         return times.min(axis=1), times.max(axis=1)
 
-    def _times(self, ticks: Rows) -> pa.Array:
-        if self._time == pa.int64():
+    def _times(self, ticks: Rows, type_: pa.DataType | None = None) -> pa.Array:
+        type_ = self._time if type_ is None else type_
+        if type_ == pa.int64():
             return pa.array(ticks)
-        if not pa.types.is_timestamp(self._time):
-            return pa.array(ticks).cast(self._time)
-        return pa.array(ticks).cast(pa.timestamp(self._unit.name)).cast(pa.timestamp(self._time.unit)).view(self._time)
+        return (
+            _moments(pa.array(ticks), type_, self._unit)
+            if not pa.types.is_integer(type_)
+            else pa.array(ticks).cast(type_)
+        )
 
     def _events_of(self, bound: dict[str, Rows], count: int, scope: Scope) -> Iterable[pa.Array]:
         """A column for each variable; the events of single ones are looked up together."""
@@ -173,6 +185,9 @@ class Output:
         if listed not in bound:
             return pa.nulls(count, type_)
         which, members = self._listing(bound[listed], scope)
+        if isinstance(item.expression, s.Attribute) and not pa.types.is_floating(type_.value_type):
+            raw = self._raw(item.expression, {listed: members}, len(members), scope)
+            return pa.ListArray.from_arrays(pa.array(_offsets(scope.sets.sizes(bound[listed]))), raw)
         each = {name: members if name == listed else rows[which] for name, rows in bound.items()}
         # The aggregates of the listed variable look at its set, not at the event that is listed.
         whole = {**each, SET + listed: bound[listed][which]}
@@ -209,11 +224,19 @@ def _to_arrow(vector: Vector, type_: pa.DataType, unit: Unit) -> pa.Array:
     if vector.is_arrow:
         return vector.data.cast(type_) if vector.valid is None else _masked(vector).cast(type_)
     array = pa.array(vector.data, mask=None if vector.valid is None else ~vector.valid)
-    if vector.type is DataType.TIMESTAMP and pa.types.is_timestamp(type_):
-        return array.cast(pa.timestamp(unit.name)).cast(pa.timestamp(type_.unit)).view(type_)
+    if vector.type is DataType.TIMESTAMP and not pa.types.is_integer(type_):
+        return _moments(array, type_, unit)
     if vector.type is DataType.INTERVAL:
         return array.cast(pa.duration(unit.name)).cast(type_)
     return array.cast(type_)
+
+
+def _moments(ticks: pa.Array, type_: pa.DataType, unit: Unit) -> pa.Array:
+    """Ticks of the engine's clock as moments, or as the days that they are on."""
+    moments = ticks.cast(pa.timestamp(unit.name))
+    if pa.types.is_timestamp(type_):
+        return moments.cast(pa.timestamp(type_.unit)).view(type_)
+    return moments.cast(type_)
 
 
 def _masked(vector: Vector) -> pa.Array:

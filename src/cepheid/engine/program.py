@@ -102,7 +102,7 @@ class JoinNode:
 
 @dataclass(frozen=True, slots=True)
 class NegationProgram:
-    """How to find a negated event for a match. ``valid``: outer columns that must not be NULL for one to be found."""
+    """How to find a negated event for a match; ``outer_conditions`` must hold for the match, or none is looked for."""
 
     negation: Negation
     leaf: LeafProgram

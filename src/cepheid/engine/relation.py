@@ -26,7 +26,7 @@ class Tuples:
     def __len__(self) -> int:
         return len(self.lo)
 
-    def take(self, chosen: npt.NDArray[np.bool_] | Rows) -> Tuples:
+    def take(self, chosen: npt.NDArray[np.bool_] | Rows | slice) -> Tuples:
         return Tuples(self.rows[chosen], self.lo[chosen], self.hi[chosen])
 
     def dump(self) -> Arrays:

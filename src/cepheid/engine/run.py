@@ -20,6 +20,7 @@ from cepheid.engine.snapshot import Arrays, below, prefixed
 from cepheid.engine.store import RowStore
 from cepheid.engine.tally import CANDIDATES, Tally
 from cepheid.engine.vector import Mask, Unit
+from cepheid.engine.waiting import Waiting
 from cepheid.language import syntax as s
 
 
@@ -47,31 +48,18 @@ class BranchRun:
         self._first_new = 0  # … and the first row that came after the change
         self._past = Tally("past", "plans before", (CANDIDATES,))
         self._next_sets = 0
-        self._waiting: list[Matches] = []  # for a negated event
-        self._held: list[Matches] = []  # for a competing match
+        self._waiting = Waiting(store)  # for a negated event
+        self._held = Waiting(store)  # for a competing match
         self.waiting_tally = Tally("waiting", "matches that wait for the watermark", ())
 
     def hold(self, matches: Matches) -> None:
         """Keep matches back that may compete with others."""
-        if len(matches):
-            self._held.append(matches)
+        self._held.add(matches, matches.tuples.hi)
 
     def release(self, before: Watermark | None) -> Matches:
         """The matches that were kept back and end before a time."""
-        held, self._held = self._held, []
-        ready = []
-        for matches in held:
-            due = np.zeros(len(matches), dtype=np.bool_)
-            if before is not None:
-                due = matches.tuples.hi < before.of(self._a_row(matches), self._store)
-            self.hold(matches.take(~due))
-            ready.append(matches.take(due))
+        ready = self._held.due(before)
         return joined(ready) if ready else self._nothing()
-
-    @staticmethod
-    def _a_row(matches: Matches) -> Rows:
-        rows: Rows = matches.tuples.rows[:, a_row(matches.variables)]
-        return rows
 
     def _nothing(self) -> Matches:
         columns = self.program.columns
@@ -85,8 +73,7 @@ class BranchRun:
 
     def count_kept(self) -> None:
         self._core.count_kept()
-        if self._waiting or self._held or self.waiting_tally.kept:
-            self.waiting_tally.keep(sum(map(len, self._waiting)) + sum(map(len, self._held)))
+        self.waiting_tally.keep(len(self._waiting) + len(self._held))
 
     # --- another plan
 
@@ -140,7 +127,7 @@ class BranchRun:
         for place, (relation, _) in enumerate(self._kept()):
             found |= prefixed(f"relation {place}", relation.dump())
         for what, kept in (("waiting", self._waiting), ("held", self._held)):
-            for place, matches in enumerate(kept):
+            for place, matches in enumerate(kept.matches):
                 found |= prefixed(f"{what} {place}", matches.tuples.dump())
                 if matches.window_start is not None:
                     found[f"{what} {place}.window_start"] = matches.window_start
@@ -150,9 +137,11 @@ class BranchRun:
         self.sets.starts, self.sets.members = arrays["sets.starts"], arrays["sets.members"]
         for place, (relation, _) in enumerate(self._kept()):
             relation.load(below(f"relation {place}", arrays))
-        for what, kept in (("waiting", self._waiting), ("held", self._held)):
-            while found := below(f"{what} {len(kept)}", arrays):
-                kept.append(Matches(self.program.columns, Tuples.loaded(found), found.get("window_start")))
+        for what, keep in (("waiting", self._keep_waiting), ("held", self.hold)):
+            place = 0
+            while found := below(f"{what} {place}", arrays):
+                keep(Matches(self.program.columns, Tuples.loaded(found), found.get("window_start")))
+                place += 1
 
     def meta(self) -> list[dict[str, Any]]:
         return [tally.dump() for tally in self.tallies]
@@ -206,15 +195,13 @@ class BranchRun:
 
     def _decide(self, found: Matches, watermark: Watermark | None) -> Matches:
         """Of new and waiting matches, those for which no negated event can come any more and none has come."""
-        waiting = [m for m in [*self._waiting, found] if len(m)]
-        self._waiting = []
-        decided = []
-        for matches in waiting:
-            ready = self.negations.decided(matches, watermark)
-            if not ready.all():
-                self._waiting.append(matches.take(~ready))
-            decided.append(self.negations.surviving(matches.take(ready)))
+        self._keep_waiting(found)
+        decided = [self.negations.surviving(matches) for matches in self._waiting.due(watermark)]
         return joined(decided) if decided else self._nothing()
+
+    def _keep_waiting(self, matches: Matches) -> None:
+        """Until no negated event can come any more."""
+        self._waiting.add(matches, self.negations.last_chance(matches))
 
     # --- rows and sets that are still referred to
 
@@ -223,17 +210,15 @@ class BranchRun:
         if len(self.sets):
             self._forget_sets()
         kept = [relation.tuples.rows.reshape(-1) for relation, _ in self._kept()]
-        waiting = [matches.tuples.rows.reshape(-1) for matches in (*self._waiting, *self._held)]
+        waiting = [m.tuples.rows.reshape(-1) for m in (*self._waiting.matches, *self._held.matches)]
         return [*kept, *waiting, self.sets.members]
 
     def renumber(self, change: Callable[[Rows], Rows]) -> None:
         """Rows have new numbers."""
         for relation, _ in self._kept():
             relation.tuples = self._renumbered(relation.tuples, change)
-        self._waiting = [
-            Matches(m.variables, self._renumbered(m.tuples, change), m.window_start) for m in self._waiting
-        ]
-        self._held = [Matches(m.variables, self._renumbered(m.tuples, change), m.window_start) for m in self._held]
+        for kept in (self._waiting, self._held):
+            kept.change(lambda m: Matches(m.variables, self._renumbered(m.tuples, change), m.window_start))
         self.sets.members = change(self.sets.members)
 
     @staticmethod
@@ -243,7 +228,7 @@ class BranchRun:
 
     def _set_columns(self) -> list[Rows]:
         """Every column that holds numbers of sets."""
-        found = [m.columns[n] for m in (*self._waiting, *self._held) for n in self.scope.kleene]
+        found = [m.columns[n] for m in (*self._waiting.matches, *self._held.matches) for n in self.scope.kleene]
         found += self._core.set_columns()
         return found if self._elder is None else [*found, *self._elder.set_columns()]
 

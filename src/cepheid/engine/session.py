@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cepheid.adapt.follower import Follower
 from cepheid.engine.clock import END, Watermark, unit_of
-from cepheid.engine.ingest import Batch, EventColumns, EventTypes, InputError
+from cepheid.engine.ingest import Batch, EventColumns, EventTypes, InputError, without_views
 from cepheid.engine.negation import REJECTED
 from cepheid.engine.program import BranchProgram
 from cepheid.engine.snapshot import Arrays, below, pack, plan_to_json, prefixed, table_from_array, table_to_array
@@ -51,7 +51,8 @@ class Session:
         self._types = EventTypes(
             [*(v.type for b in branches for v in b.variables), *(n.type for b in branches for n in b.negations)]
         )
-        self._schema: pa.Schema | None = None
+        self._given: pa.Schema | None = None  # the columns of the events …
+        self._schema: pa.Schema | None = None  # … and as they are kept
         self._states: list[State] = []
         self._watermark: int | None = None
         self._closed = False
@@ -70,8 +71,10 @@ class Session:
         if self._broken:
             raise ValueError("a push failed half-way, so what is kept cannot be trusted; restore a snapshot")
         table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
-        if self._schema is None or not table.schema.equals(self._schema):
+        if self._given is None or not table.schema.equals(self._given):
             self.prepare(table.schema)
+        if self._schema is not self._given:
+            table = table.cast(self._schema)
         batch, late = self._without_late(self._batch(table))
         reached = self._advanced(watermark)
         found = self._push(batch, None if reached is None else Watermark(reached))
@@ -210,6 +213,7 @@ class Session:
         >>> session.prepare(pyarrow.schema({"ts": "int64", "type": "string", "x": "double"})).names
         ['pattern', 'start', 'end', 'x']
         """
+        given, schema = schema, without_views(schema)
         if self._schema is None:
             names = {"time": self._columns.time, "type": self._columns.type, "tie_breaker": self._columns.tie_breaker}
             check(self._patterns, schema, **names)  # type: ignore[arg-type]
@@ -221,7 +225,7 @@ class Session:
                 )
                 for group in _by_clock(self._normals)
             ]  # fmt: skip
-            self._schema = schema
+            self._given, self._schema = given, given if schema.equals(given) else schema
         elif not schema.equals(self._schema):
             raise InputError(
                 f"the columns of this batch differ from those of the first: expected\n{self._schema}\ngot\n{schema}"

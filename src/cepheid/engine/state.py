@@ -15,7 +15,7 @@ from cepheid.engine.conditions import Scope
 from cepheid.engine.consume import Consumption
 from cepheid.engine.fields import PartitionCodes
 from cepheid.engine.ingest import Batch, Codes, EventColumns, EventTypes
-from cepheid.engine.joiner import NONE, LimitError
+from cepheid.engine.joiner import FOREVER, NONE, LimitError
 from cepheid.engine.kernels.join import TIME
 from cepheid.engine.lower import lower
 from cepheid.engine.matches import Matches
@@ -89,8 +89,8 @@ class State:
             key: [(leaf.variable, self._leaves.index(leaf)) for leaf in _leaves(run)] for key, run in self.runs.items()
         }
         self.buffered = Tally("buffer", "events", ())
-        windows = {place: run.program.window for key, run in self.runs.items() for _, place in self._reads[key]}
-        self._arrivals = [Arrivals(windows[place]) for place in range(len(self._leaves))]
+        read = {(place, run.program.window) for key, run in self.runs.items() for _, place in self._reads[key]}
+        self._arrivals = {key: Arrivals(key[1]) for key in sorted(read)}
         self._count_partial()
         self._new_rows = 0  # since what is old was last forgotten
         self._live = 0  # rows in the store that were not old then
@@ -159,7 +159,7 @@ class State:
                 for found in (run.elder() for run in self.runs.values())
             ],
             "leaves": [*leaves, self.buffered.dump()],
-            "arrivals": [arrivals.dump() for arrivals in self._arrivals],
+            "arrivals": [arrivals.dump() for arrivals in self._arrivals.values()],
             "new rows": [self._new_rows, self._live],
         }
 
@@ -189,7 +189,7 @@ class State:
             run.load_meta(counts)
         for tally, counts in zip([*self._leaf_tallies, self.buffered], meta["leaves"], strict=True):
             tally.load(counts)
-        for arrivals, found in zip(self._arrivals, meta["arrivals"], strict=True):
+        for arrivals, found in zip(self._arrivals.values(), meta["arrivals"], strict=True):
             arrivals.load(found)
         for name, consumption in self._consumptions.items():
             consumption.load(below(f"consumption {name}", arrays))
@@ -238,12 +238,10 @@ class State:
         columns = list(batch.columns(self._table, self._codes, kept))
         numbers = self._store.append(columns, batch.events if every else batch.events.take(pa.array(kept)))
         self._live += len(kept)
-        taken = []
-        for mask, arrivals in zip(masks, self._arrivals, strict=True):
-            rows = NONE if mask is None else numbers[mask if every else mask[kept]]
-            if len(rows):
-                arrivals.add(self._store.times(rows))
-            taken.append(rows)
+        taken = [NONE if mask is None else numbers[mask if every else mask[kept]] for mask in masks]
+        for (place, _), arrivals in self._arrivals.items():
+            if len(taken[place]):
+                arrivals.add(self._store.times(taken[place]))
         return taken
 
     def _forget(self, watermark: Watermark | None) -> None:
@@ -285,10 +283,10 @@ class State:
 
     def estimates(self) -> dict[Branch, Estimates]:
         """What is known of each branch from the events of the last window."""
-        now = int(self._store.values[TIME, : self._store.size].max(initial=0))
+        now = int(self._store.values[TIME, : self._store.size].max(initial=-FOREVER))
         return {
             run.program.branch: observe(
-                run, {name: self._arrivals[place].count(now) for name, place in self._reads[key]}
+                run, {n: self._arrivals[place, run.program.window].count(now) for n, place in self._reads[key]}
             )
             for key, run in self.runs.items()
         }

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
 from cepheid.engine.clock import Watermark
 from cepheid.engine.joiner import NONE, Rows
-from cepheid.engine.line import Line, Runs, earliest, end_of_window, joined_runs, line_of
+from cepheid.engine.line import Line, Runs, end_of_window, joined_runs, line_of
 from cepheid.engine.matches import Matches
 from cepheid.engine.program import EVERY, BranchProgram, first_column, kleene_columns, last_column
 from cepheid.engine.relation import Tuples
@@ -26,6 +27,9 @@ from cepheid.engine.tally import Tally
 from cepheid.engine.vector import Mask, Unit
 from cepheid.language import syntax as s
 from cepheid.pattern.normal import judged_with
+
+Fitting: TypeAlias = "Callable[[Runs, Rows, Rows, int, Line], tuple[Rows, Rows]]"
+"""Of pairs of a run and an event, those that satisfy the conditions of a variable."""
 
 
 class StepwiseRun(BranchRun):
@@ -218,11 +222,15 @@ class StepwiseRun(BranchRun):
         variable = variables[level]
         if variable.is_kleene:
             return self._grow(runs, level, line, at)
-        which, positions = self._single(runs, line, variable.name) if at is None else (np.arange(len(runs)), at)
-        which, positions = self._fitting(runs, which, positions, level, line)
         if at is None:
-            self._wait_without(runs, which, level, line)
-            which, positions = earliest(which, positions, line, len(runs))
+            group = self._next_fit(runs, level, line, self._fitting)
+            self._wait_without(runs, np.flatnonzero(group >= 0), level, line)
+            hit = np.flatnonzero(group >= 0)
+            which, positions = self._pairs_in(group[hit], variable.name, line)
+            which = hit[which]
+        else:
+            which, positions = np.arange(len(runs)), at
+        which, positions = self._fitting(runs, which, positions, level, line)
         self._steps.steps[f"runs that bound {variable.name}"] += len(which)
         return self._bind(self._extended(runs, which, positions, variable.name, line), level + 1, line)
 
@@ -259,14 +267,27 @@ class StepwiseRun(BranchRun):
             begin = np.maximum(begin, first)
         return begin, np.maximum(np.minimum(end, last + 1), begin)
 
-    def _single(self, runs: Runs, line: Line, name: str) -> tuple[Rows, Rows]:
-        """The events that a variable could take, for each run."""
+    def _next_fit(self, runs: Runs, level: int, line: Line, fitting: Fitting) -> Rows:
+        """For each run the first time with an event that fits a variable, as a group of the line; -1 if there is none.
+
+        Most runs find one soon, so a few events are tried first, and then four times as many as before.
+        """
+        name = self.program.branch.variables[level].name
         begin, end = self._after(runs, line)
         taken = np.flatnonzero(line.takes[name])
         first, last = np.searchsorted(taken, begin), np.searchsorted(taken, end)
-        which = np.repeat(np.arange(len(runs)), last - first)
-        offset = np.arange(len(which)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
-        return which, taken[first[which] + offset]
+        group = np.full(len(runs), -1, dtype=np.int64)
+        width = 4
+        while len(open_ := np.flatnonzero((group < 0) & (first < last))):
+            counts = np.minimum(last[open_] - first[open_], width)
+            which = np.repeat(open_, counts)
+            offset = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+            which, positions = fitting(runs, which, taken[first[which] + offset], level, line)
+            found, places = np.unique(which, return_index=True)  # by run, in the order of time
+            group[found] = line.group[positions[places]]
+            first[open_] += counts
+            width *= 4
+        return group
 
     def _fitting(self, runs: Runs, which: Rows, positions: Rows, level: int, line: Line) -> tuple[Rows, Rows]:
         """The pairs of a run and an event for a single variable that satisfy the conditions judged with it."""
@@ -329,18 +350,16 @@ class StepwiseRun(BranchRun):
 
     def _opened(self, runs: Runs, level: int, line: Line) -> Runs:
         """The first time at which a set that is not the first variable takes something."""
-        name = self.program.branch.variables[level].name
-        which, positions = self._single(runs, line, name)
-        good = self._may_join(runs, which, positions, level, line)
-        self._wait_without(runs, which[good], level, line)
-        which, positions = earliest(which[good], positions[good], line, len(runs))
-        if not len(which):
-            return runs.take(NONE)
-        chosen = runs.take(np.unique(which))
-        group = np.zeros(len(runs), dtype=np.int64)
-        group[which] = line.group[positions]
-        parts = list(self._taking(chosen, group[np.unique(which)], level, line, starting=True))
+        group = self._next_fit(runs, level, line, self._joining)
+        hit = np.flatnonzero(group >= 0)
+        self._wait_without(runs, hit, level, line)
+        parts = list(self._taking(runs.take(hit), group[hit], level, line, starting=True)) if len(hit) else []
         return joined_runs(parts) if parts else runs.take(NONE)
+
+    def _joining(self, runs: Runs, which: Rows, positions: Rows, level: int, line: Line) -> tuple[Rows, Rows]:
+        """The pairs of a run and an event that could begin its set."""
+        good = self._may_join(runs, which, positions, level, line)
+        return which[good], positions[good]
 
     def _may_join(self, runs: Runs, which: Rows, positions: Rows, level: int, line: Line) -> Mask:
         """Whether an event could be added to the set of a run, or begin one."""

@@ -159,6 +159,10 @@ def _ranks(column: pa.ChunkedArray) -> Rows:
         values = [_sortable(value) for value in column.to_pylist()]
         places = {value: place for place, value in enumerate(sorted(set(values)))}
         return np.array([places[value] for value in values], dtype=np.int64)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
     ranks: Rows = pc.rank(column, "ascending", tiebreaker="dense").to_numpy().astype(np.int64)

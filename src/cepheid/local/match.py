@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from cepheid.adapt.follower import CHECK_EVERY, Migration
 from cepheid.adapt.policies import Policy
 from cepheid.engine.engine import Engine
-from cepheid.engine.ingest import EventColumns
+from cepheid.engine.ingest import EventColumns, without_views
 from cepheid.engine.sample import estimate_all
 from cepheid.engine.session import Session
 from cepheid.language.pattern import Pattern, with_names
@@ -89,7 +89,8 @@ def prepare(
 ) -> tuple[Engine, pa.Table]:
     """An engine with plans for these events, and the events in the order of time. Options as for :func:`match`."""
     columns = EventColumns(time, type, tie_breaker)
-    table = _in_order(as_table(events), time)
+    table = as_table(events)
+    table = _in_order(table.cast(without_views(table.schema)), time)
     named = with_names(read_patterns(patterns))
     check(named, table.schema, time=time, type=type, tie_breaker=tie_breaker)
     estimates = dict(statistics or {})

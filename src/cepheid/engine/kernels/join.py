@@ -98,7 +98,7 @@ def join(
     key = np.int64(0)
     n_inner = inner.shape[0]
     backwards = key_slot >= 0 and in_order
-    remembers = backwards and outer.shape[0] > heads.shape[0] // 16
+    remembers = backwards and outer.shape[0] > heads.shape[0] // 256
     cursor = heads.copy() if remembers else heads
     reach = np.iinfo(np.int64).max  # what comes later than this was skipped
     for turn in range(outer.shape[0]):

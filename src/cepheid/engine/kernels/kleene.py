@@ -56,6 +56,10 @@ def enumerate_sets(
         first, last = starts[o], starts[o + 1]
         depth = 0
         position = first
+        last_new = first - 1
+        for k in range(first, last):
+            if is_new[k]:
+                last_new = k
         for b in range(n_bounds):
             rest_low[b, last - first] = 0.0 if kinds[b] == SUM else np.inf
             rest_high[b, last - first] = 0.0 if kinds[b] == SUM else -np.inf
@@ -76,6 +80,9 @@ def enumerate_sets(
             while position < last and depth < depth_most:
                 if anchored and depth == 0 and position > first:
                     position = last
+                    break
+                if needs_new[o] and position > last_new and (depth == 0 or fresh[depth - 1] == 0):
+                    position = last  # no new event can come into the set any more
                     break
                 row = candidates[position] - base
                 time = values[TIME, row]
