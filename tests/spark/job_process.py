@@ -24,7 +24,7 @@ from tests.spark.stream_job import PATTERNS
 from tests.spark.test_stream import SCHEMA, Row, aware, flush, made_events, shuffled
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 class Workload:

@@ -37,7 +37,7 @@ class Keeping(Protocol):
     """What a worker asks of a keeper, in its own process or in another."""
 
     def push(
-        self, job: str, shard: int, version: str | None, packed: Sequence[bytes], watermark: int | None, new: str
+        self, job: str, shard: str, version: str | None, packed: Sequence[bytes], watermark: int | None, new: str
     ) -> Outcome | None:
         """The outcome of a push to a shard with this version of the state; None if there is no such shard.
 
@@ -49,7 +49,7 @@ class Keeping(Protocol):
 
     def learn(self, job: str, pickled: bytes) -> None: ...
 
-    def restore(self, job: str, shard: int, record: str, log: Iterable[bytes], snapshots: Mapping[str, bytes]) -> None:
+    def restore(self, job: str, shard: str, record: str, log: Iterable[bytes], snapshots: Mapping[str, bytes]) -> None:
         """Make a shard from what was written down."""
 
 
@@ -65,7 +65,7 @@ class Keeper:
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
-        self._live: dict[tuple[str, int], _Live] = {}
+        self._live: dict[tuple[str, str], _Live] = {}
 
     def knows(self, job: str) -> bool:
         return job in self._jobs
@@ -73,7 +73,7 @@ class Keeper:
     def learn(self, job: str, pickled: bytes) -> None:
         self._jobs[job] = pickle.loads(pickled)
 
-    def restore(self, job: str, shard: int, record: str, log: Iterable[bytes], snapshots: Mapping[str, bytes]) -> None:
+    def restore(self, job: str, shard: str, record: str, log: Iterable[bytes], snapshots: Mapping[str, bytes]) -> None:
         from cepheid.spark.record import Record
         from cepheid.spark.shard import Shard
 
@@ -82,7 +82,7 @@ class Keeper:
         self._live[job, shard] = _Live(found.version, restored, time.monotonic())
 
     def push(
-        self, job: str, shard: int, version: str | None, packed: Sequence[bytes], watermark: int | None, new: str
+        self, job: str, shard: str, version: str | None, packed: Sequence[bytes], watermark: int | None, new: str
     ) -> Outcome | None:
         now = time.monotonic()
         live = self._live.pop((job, shard), None)  # if the push fails, it is gone

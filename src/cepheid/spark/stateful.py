@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -102,7 +101,8 @@ class ShardProcessor(StatefulProcessor):
                 return  # nothing new, or it has been asked in this micro-batch when its events came
         version = None if known is None else known["version"]
         # Spark's watermark is 0 as long as there is none.
-        call = (job.digest, key, version, packed, watermark if watermark > 0 else None, uuid.uuid4().hex)
+        shard = f"{key} of {_property('sql.streaming.queryId')}"
+        call = (job.digest, shard, version, packed, watermark if watermark > 0 else None, uuid.uuid4().hex)
         with self._keeper(job.keys.index(key)) as keeper:
             outcome = keeper.push(*call)
             restored = outcome is None and record is not None
@@ -110,7 +110,7 @@ class ShardProcessor(StatefulProcessor):
                 if not keeper.knows(job.digest):
                     keeper.learn(job.digest, job.pickled)
                 if record is not None and known is not None:
-                    keeper.restore(job.digest, key, record, self._entries(known), self._kept_snapshots(known))
+                    keeper.restore(job.digest, shard, record, self._entries(known), self._kept_snapshots(known))
                 outcome = keeper.push(*call)
         assert outcome is not None
         self._write(outcome)
@@ -161,7 +161,11 @@ def _frame(outcome: Outcome, *, restored: bool, seconds: float) -> pd.DataFrame:
 
 def _batch() -> str:
     """Names the micro-batch: the same when it is done again after a failure."""
+    return f"{_property('sql.streaming.queryId')}-{_property('streaming.sql.batchId')}"
+
+
+def _property(name: str) -> str:
     context = TaskContext.get()
-    query = context.getLocalProperty("sql.streaming.queryId") if context else None
-    number = context.getLocalProperty("streaming.sql.batchId") if context else None
-    return f"{query or os.getpid()}-{number}"
+    found = None if context is None else context.getLocalProperty(name)
+    assert found is not None, f"a task of a stream has the property {name}"
+    return found

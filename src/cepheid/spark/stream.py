@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -223,5 +224,7 @@ def _use_rocksdb(spark: SparkSession) -> None:
 
 
 def _hosts(spark: SparkSession) -> int:
-    """How many processes keep live shards on each machine."""
+    """How many processes keep live shards on each machine. They find each other as Linux lets them."""
+    if sys.platform != "linux":
+        return 0
     return int(spark.conf.get("spark.cepheid.hosts", None) or os.cpu_count() or 1)
