@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyspark import TaskContext
 
 ROWS = 1_000_000
 """So many rows are gathered before they are handed on: what a Python worker holds at a time."""
@@ -18,6 +21,16 @@ PACKED = "shard long, events binary"
 PACKED_NAMES: Sequence[str] = ["shard", "events"]
 NOTHING = b""
 """Goes to the first shard if nothing else does: it looks at every micro-batch whether the state fits the job."""
+
+
+@functools.cache
+def settle() -> None:
+    """Spark's Python workers look for garbage after every task, through all that is loaded: for 70 ms.
+
+    What is there when the first task begins stays, so that it need not be looked at again.
+    """
+    if TaskContext.get() is not None:
+        gc.freeze()
 
 
 def to_bytes(table: pa.Table, about: Mapping[str, str] | None = None) -> bytes:
@@ -74,6 +87,7 @@ class Packer:
     targets: tuple[Target, ...]
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         for table in _gathered(batches):
             for target in self.targets:
                 yield from _packed(table, target)
@@ -133,6 +147,7 @@ class Unpacker:
     schema: pa.Schema
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         for batch in batches:
             for packed in batch.column(0):
                 if packed.is_valid:

@@ -18,7 +18,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from cepheid.spark.host import keeper_of
 from cepheid.spark.keeper import HERE, Keeping, Outcome
 from cepheid.spark.late import write_late
-from cepheid.spark.pack import NOTHING
+from cepheid.spark.pack import NOTHING, settle
 from cepheid.spark.record import check_shards
 from cepheid.spark.shard_keys import group_of
 
@@ -59,6 +59,7 @@ class ShardProcessor(StatefulProcessor):
         self._late = late
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        settle()
         self._handle = handle
         self._record = handle.getValueState("record", _one("json", StringType()))
         self._log = handle.getMapState("log", _one("number", LongType()), _one("events", BinaryType()))
