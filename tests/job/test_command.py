@@ -64,7 +64,7 @@ def test_only_check(job: Path) -> None:
 def test_a_job_that_is_wrong(job: Path) -> None:
     job.write_text(JOB.replace("format: parquet, path: out", "format: parqet") + "mod: stream\n", encoding="utf-8")
     result = run(job)
-    assert result.exit_code == 1
+    assert result.exit_code == 1, result.output
     assert "did you mean 'parquet'?" in result.stderr
     assert "did you mean 'mode'?" in result.stderr
     assert "2 problems found" in result.stderr

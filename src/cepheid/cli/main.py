@@ -301,6 +301,8 @@ def _failing_plainly() -> Iterator[None]:
     """What is wrong with a file is one line, not a traceback."""
     try:
         yield
+    except typer.Exit:  # it is a RuntimeError, and has said what there is to say
+        raise
     except PatternError as error:
         err.print(f"{error}\n", markup=False)
         raise typer.Exit(1) from None
