@@ -68,6 +68,26 @@ def test_the_same_as_a_batch_in_two_runs(patterns: Path, tmp_path: Path) -> None
     assert "Events in a second" in page(second)
 
 
+def test_a_workload_is_known_again(tmp_path: Path) -> None:
+    (tmp_path / "rules.cep").write_text(
+        "PATTERN SEQ(Login a, Transfer b) PARTITION BY account WITHIN 1 minute", encoding="utf-8"
+    )
+    text = """
+mode: stream
+source: {workload: card_payments, events: 500, files: 2}
+patterns: rules.cep
+engine: {allowed_lateness: 1 second}
+sink: {format: parquet, path: out}
+checkpoint: state
+trigger: available_now
+spark: {master: "local[1]"}
+"""
+    first = run_job(parse_job(text, folder=tmp_path))
+    second = run_job(parse_job(text, folder=tmp_path))
+    assert (first.events, first.late) == (500, 0)
+    assert (second.events, second.late, second.matches) == (0, 0, 0)
+
+
 def test_the_console(patterns: Path, tmp_path: Path) -> None:
     table = made_events()
     write(tmp_path, table, 2)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from cepheid import workloads
-from cepheid.job.description import located
+from cepheid.job.description import is_local, located
 from cepheid.job.environment import is_name, names_in
 from cepheid.job.problems import FieldProblem
 from cepheid.job.yaml_text import Document, Place, path_text
@@ -102,7 +102,7 @@ def _paths(values: Values, folder: Path) -> Found:
     path = _at(values, "source", "path")
     if isinstance(path, str) and not names_in(path) and "*" not in path:
         place = located(folder, path)
-        if "://" not in place and not place.startswith(("dbfs:", "hdfs:", "file:")) and not Path(place).exists():
+        if is_local(place) and not Path(place).exists():
             yield ("source", "path"), f"there is no {place}", _neighbour(Path(place))
 
 

@@ -272,7 +272,12 @@ class Job(Part):
         return located(self.folder, path)
 
 
+def is_local(path: str) -> bool:
+    """Whether a path is one of this machine's, and no address."""
+    return "://" not in path and not path.startswith(("dbfs:", "hdfs:", "file:"))
+
+
 def located(folder: Path, path: str) -> str:
-    if "://" in path or path.startswith(("dbfs:", "hdfs:", "file:")):
+    if not is_local(path):
         return path
     return str((folder / Path(path).expanduser()).resolve())

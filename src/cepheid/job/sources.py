@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import assert_never
 
 from cepheid.job import sql
-from cepheid.job.description import Files, Job, Kafka, Rate, Socket, Workload
+from cepheid.job.description import Files, Job, Kafka, Rate, Socket, Workload, is_local
 from cepheid.job.environment import resolved
 from cepheid.job.generated import generate
 from cepheid.job.session import as_texts
@@ -21,8 +21,16 @@ MALFORMED = "_malformed"
 
 def prepare(job: Job, scratch: Path) -> None:
     """What has to be there before the events can be read: a workload's files."""
-    if isinstance(job.source, Workload):
-        generate(job.source, scratch / "events")
+    folder = _made_up(job, scratch)
+    if isinstance(job.source, Workload) and not folder.exists():
+        generate(job.source, folder)
+
+
+def _made_up(job: Job, scratch: Path) -> Path:
+    """Where a workload's files are. With a checkpoint they stay beside it: the next run must know them again."""
+    if job.checkpoint is not None and is_local(job.place(resolved(job.checkpoint))):
+        return Path(job.place(resolved(job.checkpoint)) + ".events")
+    return scratch / "events"
 
 
 def open_events(spark: SparkSession, job: Job, scratch: Path, *, streaming: bool) -> DataFrame:
@@ -32,7 +40,7 @@ def open_events(spark: SparkSession, job: Job, scratch: Path, *, streaming: bool
         case Files():
             frame = _files(spark, source, job.place(resolved(source.path)), streaming)
         case Workload():
-            written = str(scratch / "events")
+            written = str(_made_up(job, scratch))
             made = Files.model_validate({"format": "parquet", "path": written, "max_files": 1})
             frame = _files(spark, made, written, streaming)
         case Kafka():
