@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
+ALWAYS = ("test_missing", "test_shard", "test_toolchain")
+WITH_SPARK = os.environ.get("CEPHEID_SPARK_TESTS") == "all"
+LONG = pytest.mark.skip(reason="runs Spark jobs for minutes: set CEPHEID_SPARK_TESTS=all")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -19,6 +23,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.xdist_group("spark"))
+            if not WITH_SPARK and item.path.stem not in ALWAYS:
+                item.add_marker(LONG)
 
 
 @pytest.fixture(scope="session")

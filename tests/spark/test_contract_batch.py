@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cepheid.engine.engine import Engine
@@ -24,7 +24,7 @@ pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[s
 from cepheid.spark.columns import arrow_schema, needed_columns, spark_schema
 from cepheid.spark.groups import shared_attributes
 from cepheid.spark.slices import Slices, can_be_sliced, cut, reach_of
-from cepheid.spark.task import CELL, Task, belonging
+from cepheid.spark.task import CELL, Task
 
 sliceable = patterns().filter(lambda p: can_be_sliced(normalise(p)))
 
@@ -86,9 +86,18 @@ def test_slices_of_time(case: Case, count: int, together: bool) -> None:
     work = task(pattern, options, cells={place: slices.span(place) for place in range(len(slices))})
     cells = [regions_of(slices, ticks(e["ts"])) for e in events]
     table = in_order(work, events, cells)
-    parts = [table] if together else [table.filter(pa.array([c == place for c in table[CELL].to_pylist()], pa.bool_())) for place in range(len(slices))]
+    parts = (
+        [table]
+        if together
+        else [
+            table.filter(pa.array([c == place for c in table[CELL].to_pylist()], pa.bool_()))
+            for place in range(len(slices))
+        ]
+    )
     found = [row for part in parts for row in run(work, part, 3)]
-    assert canonical(found) == canonical(match(pattern, pa.Table.from_pylist(events, schema(pattern)), **options).to_pylist())
+    assert canonical(found) == canonical(
+        match(pattern, pa.Table.from_pylist(events, schema(pattern)), **options).to_pylist()
+    )
 
 
 @given(patterns_with_streams(), st.integers(2, 3))
@@ -101,7 +110,9 @@ def test_shards_by_what_all_events_of_a_match_share(case: Case, shards: int) -> 
     for shard in range(shards):
         mine = [e for e, value in zip(events, values, strict=True) if sum(map(ord, "".join(value))) % shards == shard]
         found += run(work, in_order(work, mine), 2)
-    assert canonical(found) == canonical(match(pattern, pa.Table.from_pylist(events, schema(pattern)), **options).to_pylist())
+    assert canonical(found) == canonical(
+        match(pattern, pa.Table.from_pylist(events, schema(pattern)), **options).to_pylist()
+    )
 
 
 def test_of_what_conditions_make_equal() -> None:
