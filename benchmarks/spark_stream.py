@@ -38,6 +38,7 @@ RATE = 100_000
 KEYS = 1_000_000
 SETTINGS = {
     "spark.driver.memory": "4g",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": SHARDS,
     "spark.sql.streaming.numRecentProgressUpdates": 1000,
     "spark.sql.streaming.stateStore.providerClass":

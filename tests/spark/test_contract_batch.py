@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns
 from cepheid.language import syntax as s
-from cepheid.language.pattern import Pattern, with_names
+from cepheid.language.pattern import with_names
 from cepheid.local.match import match
 from cepheid.pattern.normalise import normalise
 from tests.contracts.test_engine_is_exact import Case, canonical, schema
@@ -23,8 +24,10 @@ pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[s
 
 from cepheid.spark.columns import arrow_schema, needed_columns, spark_schema
 from cepheid.spark.groups import shared_attributes
-from cepheid.spark.slices import Slices, can_be_sliced, cut, reach_of
-from cepheid.spark.task import CELL, Task
+from cepheid.spark.routes import EVERYTHING, Route
+from cepheid.spark.sender import Lane, Sender
+from cepheid.spark.slices import can_be_sliced, cut, reach_of
+from cepheid.spark.task import Receiver, Task
 
 sliceable = patterns().filter(lambda p: can_be_sliced(normalise(p)))
 
@@ -50,69 +53,77 @@ def ticks(time: Any) -> int:
     return time if isinstance(time, int) else int((time - dt.datetime(1970, 1, 1)) / dt.timedelta(microseconds=1))
 
 
-def task(pattern: Pattern, options: dict[str, Any], **more: Any) -> Task:
-    """As a job makes it: only the columns that are needed, times in UTC."""
+def matched(case: Case, route: Route, hashes: list[int] | None, size: int, seed: int) -> list[dict[str, Any]]:
+    """What a job does, without Spark: rows in pieces to parcels, parcels by their part of the work, parts to matches."""
+    pattern, events, options = case
     columns = schema(pattern)
     engine = Engine(with_names([pattern]), EventColumns(tie_breaker=options["tie_breaker"]))
     needed = needed_columns(engine, [normalise(pattern)], columns)
-    found = arrow_schema(spark_schema(engine.output_schema(columns)))
-    return Task(engine, pa.schema([columns.field(name) for name in needed]), found, **more)
+    some = pa.schema([columns.field(name) for name in needed])
+    table = pa.Table.from_pylist(events, columns).select(needed)
+    if hashes is not None:
+        table = table.append_column("hash", pa.array(hashes, pa.int64()))
+    parts = range(len(route.spans))
+    addresses = tuple(7 * part for part in parts)
+    lane = Lane(
+        tuple(range(len(needed))),
+        some,
+        needed.index("ts"),
+        None if hashes is None else len(needed),
+        None,
+        route,
+        addresses,
+    )
+    pieces = [table.slice(start, size).to_batches() for start in range(0, max(len(table), 1), size)]
+    parcels = [parcel for piece in pieces for batch in Sender((lane,)).run(piece) for parcel in batch.to_pylist()]
+    random.Random(seed).shuffle(parcels)
+    task = Task(engine, some, arrow_schema(spark_schema(engine.output_schema(columns))))
+    receiver = Receiver({address: (task, span) for address, span in zip(addresses, route.spans, strict=True)})
+    found = []
+    # Two of the parts share a worker.
+    for mine in [addresses[:2], *((address,) for address in addresses[2:])]:
+        rows = sorted((parcel for parcel in parcels if parcel["part"] in mine), key=lambda parcel: parcel["first"])
+        sent = pa.RecordBatch.from_pylist(
+            rows, pa.schema({"part": pa.int64(), "first": pa.int64(), "events": pa.binary()})
+        )
+        found += [row for batch in receiver.run([sent]) for row in batch.to_pylist()]
+    return found
 
 
-def in_order(work: Task, events: list[dict[str, Any]], cells: list[tuple[int, ...]] | None = None) -> pa.Table:
-    """The rows as Spark sends them: of each of their cells, sorted by time."""
-    rows = [(e, cell) for place, e in enumerate(events) for cell in (cells[place] if cells else (0,))]
-    rows.sort(key=lambda row: row[0]["ts"])
-    table = pa.Table.from_pylist([{n: e[n] for n in work.events.names} for e, _ in rows], work.events)
-    return table.append_column(CELL, pa.array([cell for _, cell in rows], pa.int32()))
-
-
-def run(work: Task, table: pa.Table, size: int) -> list[dict[str, Any]]:
-    return [row for batch in work.run(table.to_batches(max_chunksize=size)) for row in batch.to_pylist()]
-
-
-def regions_of(slices: Slices, time: int) -> tuple[int, ...]:
-    """Which slices read a time."""
-    return next(cells for end, cells in slices.regions() if end is None or time < end)
-
-
-@given(long_streams(), st.integers(1, 6), st.booleans())
-def test_slices_of_time(case: Case, count: int, together: bool) -> None:
-    """Each match is found by the slice that it belongs to, and by no other; whether slices share a worker or not."""
+def whole(case: Case) -> list[str]:
     pattern, events, options = case
+    return canonical(match(pattern, pa.Table.from_pylist(events, schema(pattern)), **options).to_pylist())
+
+
+@given(long_streams(), st.integers(1, 6), st.integers(1, 8), st.integers(0, 3))
+def test_slices_of_time(case: Case, count: int, size: int, seed: int) -> None:
+    """Each match is found by the slice that it belongs to, and by no other."""
+    pattern, events, _ = case
     times = sorted(ticks(e["ts"]) for e in events)
     slices = cut(times, count, count, reach_of([normalise(pattern)]))
-    assert all(low < high for low, high in zip(slices.borders, slices.borders[1:], strict=False))
-    work = task(pattern, options, cells={place: slices.span(place) for place in range(len(slices))})
-    cells = [regions_of(slices, ticks(e["ts"])) for e in events]
-    table = in_order(work, events, cells)
-    parts = (
-        [table]
-        if together
-        else [
-            table.filter(pa.array([c == place for c in table[CELL].to_pylist()], pa.bool_()))
-            for place in range(len(slices))
-        ]
-    )
-    found = [row for part in parts for row in run(work, part, 3)]
-    assert canonical(found) == canonical(
-        match(pattern, pa.Table.from_pylist(events, schema(pattern)), **options).to_pylist()
-    )
+    assert sorted(set(slices.borders)) == list(slices.borders)
+    route = Route(False, slices={EVERYTHING: slices}) if len(slices) > 1 else Route(False)
+    assert canonical(matched(case, route, None, size, seed)) == whole(case)
 
 
-@given(patterns_with_streams(), st.integers(2, 3))
-def test_shards_by_what_all_events_of_a_match_share(case: Case, shards: int) -> None:
-    pattern, events, options = case
-    keys = sorted(shared_attributes(normalise(pattern)))
-    work = task(pattern, options)
+@given(patterns_with_streams(), st.integers(1, 3), st.integers(1, 3), st.booleans(), st.integers(1, 8))
+def test_shards_by_what_all_events_of_a_match_share(
+    case: Case, shards: int, count: int, heavy: bool, size: int
+) -> None:
+    """The events of a key are together; those of a key with many rows may be sliced."""
+    pattern, events, _ = case
+    normal = normalise(pattern)
+    keys = sorted(shared_attributes(normal))
     values = [tuple("NaN" if e[key] != e[key] else str(e[key]) for key in keys) for e in events]
-    found: list[dict[str, Any]] = []
-    for shard in range(shards):
-        mine = [e for e, value in zip(events, values, strict=True) if sum(map(ord, "".join(value))) % shards == shard]
-        found += run(work, in_order(work, mine), 2)
-    assert canonical(found) == canonical(
-        match(pattern, pa.Table.from_pylist(events, schema(pattern)), **options).to_pylist()
-    )
+    numbers = {value: place - 2 for place, value in enumerate(sorted(set(values)))}
+    hashes = [numbers[value] for value in values]
+    slices = {}
+    if heavy and can_be_sliced(normal):
+        for key in sorted(set(hashes))[:2]:
+            times = sorted(ticks(e["ts"]) for e, mine in zip(events, hashes, strict=True) if mine == key)
+            slices[key] = cut(times, count, count, reach_of([normal]))
+    route = Route(True, shards, {key: some for key, some in slices.items() if len(some) > 1})
+    assert canonical(matched(case, route, hashes, size, 0)) == whole(case)
 
 
 def test_of_what_conditions_make_equal() -> None:

@@ -1,30 +1,34 @@
-"""Matching a whole DataFrame: rows to shards by key, or to slices of time, one engine session for each."""
+"""Matching a whole DataFrame: rows to shards by key, or to slices of time, one engine session for each.
+
+rows → Sender (Python) → parcels, by their part of the work → Receiver (Python) → matches
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import or_
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from cepheid.engine.engine import Engine
-from cepheid.pattern.normal import NormalForm
 from cepheid.pattern.normalise import normalise
 from cepheid.spark.columns import arrow_schema, needed_columns, spark_schema
 from cepheid.spark.groups import grouped
 from cepheid.spark.pushdown import wanted_rows
-from cepheid.spark.routes import EVERYTHING, Route
+from cepheid.spark.routes import EVERYTHING, Route, key_column, key_hash
+from cepheid.spark.sender import PARCELS, Lane, Sender
 from cepheid.spark.sizing import all_rows, heavy_keys, parallelism
 from cepheid.spark.slices import can_be_sliced, cut, reach_of
-from cepheid.spark.task import Task, functions_in
-from cepheid.spark.ticks import TimeColumn
+from cepheid.spark.spread import spread
+from cepheid.spark.task import Receiver, Task, functions_in
 
 FEWEST = 50_000
-"""Fewer rows than these are not worth a task of their own."""
-LARGE = 5_000_000
+"""Fewer rows than these are not worth a part of their own."""
+LARGE = 2_000_000
 """More rows than these are too many for one."""
 
 
@@ -34,7 +38,7 @@ def match_batch(engine: Engine, df: DataFrame, *, shards: int | None = None, est
     ``estimate``: choose plans by the events that a task sees first.
     """
     job = _Job(engine, df, shards, estimate)
-    return reduce(lambda one, other: one.unionAll(other), job.results())
+    return job.matched(list(job.parts()))
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class _Part:
     """Patterns, by their places, whose events take the same route."""
 
     places: Sequence[int]
+    keys: Sequence[Column]
     route: Route
 
 
@@ -56,83 +61,107 @@ class _Job:
         # Columns are numbered on the way: any name will do, and none clashes with another.
         self._frame = df.toDF(*(f"c{place}" for place in range(len(self._events))))
         self._named = {name: F.col(f"c{place}") for place, name in enumerate(self._events.names)}
-        time = engine.columns.time
-        self._time = TimeColumn(self._named[time], self._events.field(time).type)
-
-    def results(self) -> Iterator[DataFrame]:
-        for group in grouped(self._normals, self._events.names):
-            for part in self._parts(group.places, group.keys):
-                yield self._matched(part)
+        self._time = self._named[engine.columns.time]
 
     # --- which way the rows go
 
-    def _parts(self, places: Sequence[int], names: Sequence[str]) -> Iterator[_Part]:
+    def parts(self) -> Iterator[_Part]:
         """Those patterns that can be sliced where that helps, and the others, whose events stay together."""
-        keys = [self._key(name) for name in names]
-        sliceable = [place for place in places if can_be_sliced(self._normals[place])]
-        route = Route(keys, self._shards or self._hands())
-        if sliceable:
-            route = self._sliced(sliceable, route)
-        if not route.slices:
-            yield _Part(places, route)
-            return
-        yield _Part(sliceable, route)
-        if rest := [place for place in places if place not in sliceable]:
-            yield _Part(rest, replace(route, slices={}))
+        hands = self._shards or self._hands()
+        for group in grouped(self._normals, self._events.names):
+            keys = [key_column(self._named[name], self._events.field(name).type) for name in group.keys]
+            sliceable = [place for place in group.places if can_be_sliced(self._normals[place])]
+            route = Route(bool(keys), hands if keys else 1)
+            if sliceable:
+                route = self._sliced(sliceable, keys, route, hands)
+            if not route.slices:
+                yield _Part(group.places, keys, route)
+                continue
+            yield _Part(sliceable, keys, route)
+            if rest := [place for place in group.places if place not in sliceable]:
+                yield _Part(rest, keys, replace(route, slices={}))
 
     def _hands(self) -> int:
         """As many parts as keep everyone busy to the end."""
         cores = parallelism(self._frame.sparkSession)
         return 2 * cores if cores > 1 else 1
 
-    def _sliced(self, places: Sequence[int], route: Route) -> Route:
+    def _sliced(self, places: Sequence[int], keys: Sequence[Column], route: Route, hands: int) -> Route:
         """With slices for all rows, if there are no keys, or for those of the keys that have too many."""
-        rows = self._rows(places)
+        wanted = self._wanted(places)
+        rows = self._frame if wanted is None else self._frame.filter(wanted)
         reach = reach_of(self._normals[place] for place in places)
-        wanted = route.shards
-        if not route.keys:
-            if wanted == 1:
+        if not keys:
+            if hands == 1:
                 return route
-            crowd = all_rows(rows, self._time, self._engine.columns.time, wanted)
+            crowd = all_rows(rows, self._time, self._engine.columns.time, hands)
             if self._shards is None:
-                wanted = min(max(wanted, -(-crowd.count // LARGE)), max(crowd.count // FEWEST, 1))
-            slices = cut(crowd.times, wanted, max(wanted // 2, 1), reach)
+                hands = _enough(hands, crowd.count)
+            slices = cut(crowd.times, hands, max(hands // 2, 1), reach)
             return replace(route, slices={EVERYTHING: slices}) if len(slices) > 1 else route
         if self._shards is not None:
             return route
-        total, crowds = heavy_keys(rows, route.keys, self._time, wanted, FEWEST)
-        shards = min(max(wanted, -(-total // LARGE)), max(total // FEWEST, 1))
-        cuts = {key: cut(c.times, -(-c.count * wanted // total), 2, reach) for key, c in crowds.items()}
-        return replace(route, shards=shards, slices={key: slices for key, slices in cuts.items() if len(slices) > 1})
+        total, crowds = heavy_keys(rows, keys, self._time, hands, FEWEST)
+        cuts = {key: cut(crowd.times, -(-crowd.count * hands // total), 2, reach) for key, crowd in crowds.items()}
+        sliced = {key: slices for key, slices in cuts.items() if len(slices) > 1}
+        return replace(route, shards=_enough(hands, total), slices=sliced)
 
-    def _key(self, name: str) -> Column:
-        """A column so that Spark's hash agrees with what is equal to the engine: NaN is NULL, -0.0 is 0.0."""
-        column, type_ = self._named[name], self._events.field(name).type
-        if pa.types.is_decimal(type_):
-            column, type_ = column.cast("double"), pa.float64()
-        if pa.types.is_floating(type_):
-            return F.when(~F.isnan(column), column + F.lit(0.0))
-        return column
-
-    # --- what is done with them there
-
-    def _rows(self, places: Iterable[int]) -> DataFrame:
+    def _wanted(self, places: Sequence[int]) -> Column | None:
         normals = [self._normals[place] for place in places]
-        wanted = wanted_rows(normals, self._engine.columns, self._events, self._named)
-        return self._frame if wanted is None else self._frame.filter(wanted)
+        return wanted_rows(normals, self._engine.columns, self._events, self._named)
 
-    def _matched(self, part: _Part) -> DataFrame:
-        normals: list[NormalForm] = [self._normals[place] for place in part.places]
-        engine = replace(self._engine, patterns=tuple(self._engine.patterns[place] for place in part.places))
-        needed = needed_columns(engine, normals, self._events)
-        task = Task(
-            engine,
-            pa.schema([self._events.field(name) for name in needed]),
-            arrow_schema(self._matches),
-            part.route.cells,
-            self._estimate,
-            functions_in(normals),
-        )
-        rows = self._rows(part.places).select(*(self._named[name] for name in needed))
-        sent = part.route.sent(rows, self._time)
-        return sent.mapInArrow(task.run, self._matches)
+    # --- what is done with them
+
+    def matched(self, parts: Sequence[_Part]) -> DataFrame:
+        sender, rows = self._sender(parts)
+        parcels = rows.mapInArrow(sender.run, PARCELS)
+        addresses = [address for lane in sender.lanes for address in lane.addresses]
+        parcels = parcels.repartition(len(addresses), F.col("part")).sortWithinPartitions("first")
+        return parcels.mapInArrow(self._receiver(parts, sender).run, self._matches)
+
+    def _sender(self, parts: Sequence[_Part]) -> tuple[Sender, DataFrame]:
+        """What packs the rows, and the rows with what it needs to know of them."""
+        wanted = [self._wanted(part.places) for part in parts]
+        needed = [self._needed(part) for part in parts]
+        names = [name for name in self._events.names if any(name in some for some in needed)]
+        columns = [self._named[name] for name in names]
+        unused = iter(spread(sum(len(part.route.spans) for part in parts)))
+        lanes = []
+        for part, condition, some in zip(parts, wanted, needed, strict=True):
+            hashed = use = None
+            if part.keys:
+                hashed = len(columns)
+                columns.append(key_hash(part.keys))
+            if condition is not None and len(parts) > 1:
+                use = len(columns)
+                columns.append(F.coalesce(condition, F.lit(False)))
+            addresses = tuple(next(unused) for _ in part.route.spans)
+            places = tuple(names.index(name) for name in some)
+            schema = pa.schema([self._events.field(name) for name in some])
+            time = some.index(self._engine.columns.time)
+            lanes.append(Lane(places, schema, time, hashed, use, part.route, addresses))
+        rows = self._frame
+        if all(condition is not None for condition in wanted):
+            rows = rows.filter(reduce(or_, [condition for condition in wanted if condition is not None]))
+        return Sender(tuple(lanes)), rows.select(*(c.alias(f"r{place}") for place, c in enumerate(columns)))
+
+    def _needed(self, part: _Part) -> list[str]:
+        normals = [self._normals[place] for place in part.places]
+        return needed_columns(self._engine_of(part), normals, self._events)
+
+    def _engine_of(self, part: _Part) -> Engine:
+        return replace(self._engine, patterns=tuple(self._engine.patterns[place] for place in part.places))
+
+    def _receiver(self, parts: Sequence[_Part], sender: Sender) -> Receiver:
+        matches = arrow_schema(self._matches)
+        tasks = {}
+        for part, lane in zip(parts, sender.lanes, strict=True):
+            functions = functions_in([self._normals[place] for place in part.places])
+            task = Task(self._engine_of(part), lane.events, matches, self._estimate, functions)
+            tasks.update({a: (task, span) for a, span in zip(lane.addresses, part.route.spans, strict=True)})
+        return Receiver(tasks)
+
+
+def _enough(hands: int, rows: int) -> int:
+    """How many parts to make of so many rows."""
+    return min(max(hands, -(-rows // LARGE)), max(rows // FEWEST, 1))

@@ -11,9 +11,10 @@ from cepheid.engine.ingest import EventColumns
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch
+from cepheid.pattern.normalise import normalise
 from cepheid.pattern.read import parse, parse_all
 from cepheid.spark.batch import match_batch
-from cepheid.spark.columns import arrow_schema, refuse_dates
+from cepheid.spark.columns import arrow_schema, needed_columns, refuse_dates
 from cepheid.stats.estimates import Estimates
 
 
@@ -58,7 +59,8 @@ def match(
     check(named, schema, time=time, type=type, tie_breaker=tie_breaker)
     refuse_dates(schema, columns)
     engine = Engine(named, columns, planner, order, dict(statistics or {}), max_partial_matches, negation)
-    engine.output_schema(schema)  # says now what would be wrong then
+    needed_columns(engine, [normalise(pattern) for pattern in named], schema)  # says now what would be wrong then
+    engine.output_schema(schema)
     if df.isStreaming:
         from cepheid.spark.stream import match_stream
 

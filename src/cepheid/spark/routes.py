@@ -1,94 +1,91 @@
-"""How rows get to the tasks that match them."""
+"""Which rows go to which part of the work: to shards by key, or to slices of time."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from typing import TypeAlias
 
-from pyspark.sql import Column, DataFrame
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from cepheid.spark.slices import Slices, Span
-from cepheid.spark.spread import spread
-from cepheid.spark.task import CELL
-from cepheid.spark.ticks import TimeColumn
+
+Numbers: TypeAlias = npt.NDArray[np.int64]
 
 EVERYTHING = 0
 """Where there are no keys, all rows have this one."""
+NOWHERE = -1
 
 
 @dataclass(frozen=True)
 class Route:
     """Rows go to ``shards`` by the hash of their keys; those of some hashes go to slices of time instead.
 
-    A hash stands for its keys. Should two keys share one, they are sliced together, which is as exact.
+    A hash stands for its keys. Should two keys share one, they are sliced together, which is as exact. The parts of the
+    work are numbered: the shards come first.
     """
 
-    keys: Sequence[Column] = ()
+    keyed: bool
     shards: int = 1
     slices: Mapping[int, Slices] = field(default_factory=dict)
 
     @property
+    def spans(self) -> list[Span | None]:
+        """For each part the times of the matches that belong to it; None for a shard, whose matches are all its own."""
+        own: list[Span | None] = [None] * self._owners
+        return [*own, *(slices.span(place) for slices in self.slices.values() for place in range(len(slices)))]
+
+    @property
     def _owners(self) -> int:
-        """How many of the parts are shards. Without keys there are none if there are slices."""
-        return self.shards if self.keys or not self.slices else 0
+        if self.keyed:
+            return self.shards
+        return 0 if self.slices else 1
 
-    @property
-    def parts(self) -> int:
-        return self._owners + sum(map(len, self.slices.values()))
-
-    @property
-    def cells(self) -> dict[int, Span] | None:
-        """The numbers of the slices, and the times that belong to them; None if there are only shards."""
-        if not self.slices:
-            return None
-        numbers = iter(spread(self.parts)[self._owners :])
-        return {next(numbers): slices.span(place) for slices in self.slices.values() for place in range(len(slices))}
-
-    def sent(self, rows: DataFrame, time: TimeColumn) -> DataFrame:
-        """The rows where they are wanted, in the order of time. With slices there is another column, their part."""
-        if self.slices:
-            numbers = spread(self.parts)
-            rows = rows.withColumn(CELL, F.explode(self._cells(time, numbers)))
-            rows = rows.repartition(self.parts, F.col(CELL))
-        elif self.keys:
-            rows = rows.repartition(self.shards, *self.keys)
-        else:
-            rows = rows.repartition(1)
-        return rows.sortWithinPartitions(time.column)
-
-    def _cells(self, time: TimeColumn, numbers: Sequence[int]) -> Column:
-        """The parts that a row goes to: one, or two if it is near the border between slices."""
-        places = count(self._owners)
-        trees: dict[int, Column] = {}
+    def parts(self, hashes: Numbers | None, ticks: Numbers) -> tuple[Numbers, Numbers]:
+        """Where the rows are wanted: places of rows, of which some stand twice, and with each the part it goes to."""
+        rows = np.arange(len(ticks))
+        if not self.keyed:
+            hashes = np.zeros(len(ticks), dtype=np.int64)  # EVERYTHING
+        assert hashes is not None
+        found = hashes % self.shards if self.keyed else np.zeros(len(ticks), dtype=np.int64)
+        again: list[tuple[Numbers, Numbers]] = []
+        number = self._owners
         for key, slices in self.slices.items():
-            mine = [numbers[next(places)] for _ in range(len(slices))]
-            trees[key] = _tree(slices, time, [F.lit(number) for number in mine])
-        if not self.keys:
-            return trees[EVERYTHING]
-        hashed = key_hash(self.keys)
-        shards = F.array(*(F.array(F.lit(number)) for number in numbers[: self.shards]))
-        found = F.element_at(shards, (F.pmod(hashed, F.lit(self.shards)) + 1).cast("int"))
-        for key, tree in trees.items():
-            found = F.when(hashed == F.lit(key), tree).otherwise(found)
-        return found
+            mine = np.flatnonzero(hashes == key) if self.keyed else rows
+            ends, first, second = _regions(slices)
+            region = np.searchsorted(ends, ticks[mine], side="right")
+            found[mine] = number + first[region]
+            twice = second[region] != NOWHERE
+            again.append((mine[twice], number + second[region[twice]]))
+            number += len(slices)
+        if not any(len(places) for places, _ in again):
+            return rows, found
+        rows = np.concatenate([rows, *(places for places, _ in again)])
+        order = np.argsort(rows, kind="stable")
+        return rows[order], np.concatenate([found, *(parts for _, parts in again)])[order]
+
+
+def _regions(slices: Slices) -> tuple[Numbers, Numbers, Numbers]:
+    """Where regions of time end, the first slice that reads each, and the second, if there is one."""
+    regions = slices.regions()
+    ends = np.array([end for end, _ in regions if end is not None], dtype=np.int64)
+    first = np.array([readers[0] for _, readers in regions], dtype=np.int64)
+    second = np.array([readers[1] if len(readers) > 1 else NOWHERE for _, readers in regions], dtype=np.int64)
+    return ends, first, second
+
+
+def key_column(column: Column, type_: pa.DataType) -> Column:
+    """A column so that Spark's hash agrees with what is equal to the engine: NaN is NULL, -0.0 is 0.0."""
+    if pa.types.is_decimal(type_):
+        column, type_ = column.cast("double"), pa.float64()
+    if pa.types.is_floating(type_):
+        return F.when(~F.isnan(column), column + F.lit(0.0))
+    return column
 
 
 def key_hash(keys: Sequence[Column]) -> Column:
     return F.xxhash64(*keys) if keys else F.lit(EVERYTHING)
-
-
-def _tree(slices: Slices, time: TimeColumn, numbers: Sequence[Column]) -> Column:
-    """A search for the slices that read a time, halving what is left at each step."""
-    regions = slices.regions()
-
-    def search(low: int, high: int) -> Column:
-        if high - low == 1:
-            return F.array(*(numbers[place] for place in regions[low][1]))
-        middle = (low + high) // 2
-        border = regions[middle - 1][0]
-        assert border is not None
-        return F.when(time.value < time.at(border), search(low, middle)).otherwise(search(middle, high))
-
-    return search(0, len(regions))

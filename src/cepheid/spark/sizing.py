@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from cepheid.engine.ingest import InputError
 from cepheid.spark.routes import key_hash
-from cepheid.spark.ticks import TimeColumn, ticks_of
 
 BUCKETS = 4096
 """Keys are first counted in so many heaps, whatever their number."""
@@ -33,30 +34,27 @@ def parallelism(spark: SparkSession) -> int:
     """How many tasks run at once."""
     try:
         return spark.sparkContext.defaultParallelism
-    except Exception as error:  # a Spark Connect session has no context, and PySpark's errors changed their names
-        if "JVM_ATTRIBUTE_NOT_SUPPORTED" not in str(error) and not isinstance(
-            error, (AttributeError, NotImplementedError)
-        ):
-            raise
+    except (AttributeError, NotImplementedError, PySparkException):
+        pass  # a Spark Connect session has no context
     # Without a context there is a way to ask: a range is made in so many partitions.
     return spark.range(10_000).select(F.spark_partition_id()).distinct().count()
 
 
-def all_rows(rows: DataFrame, time: TimeColumn, name: str, slices: int) -> Crowd:
+def all_rows(rows: DataFrame, time: Column, name: str, slices: int) -> Crowd:
     """All rows as one crowd. One job, in the JVM."""
     found = rows.agg(
-        F.count(F.lit(1)).alias("rows"), F.count(time.column).alias("timed"), _times(time, slices).alias("times")
+        F.count(F.lit(1)).alias("rows"), F.count(time).alias("timed"), _times(time, slices).alias("times")
     ).toArrow()
     count, timed = found["rows"][0].as_py(), found["timed"][0].as_py()
     if timed < count:
         raise InputError(
             f"{count - timed} of {count} events have no time: column {name!r} is NULL. Remove them, or give them one."
         )
-    return Crowd(count, ticks_of(pc.list_flatten(found["times"])))
+    return Crowd(count, _ticks(pc.list_flatten(found["times"])))
 
 
 def heavy_keys(
-    rows: DataFrame, keys: Sequence[Column], time: TimeColumn, shards: int, fewest: int
+    rows: DataFrame, keys: Sequence[Column], time: Column, shards: int, fewest: int
 ) -> tuple[int, dict[int, Crowd]]:
     """How many rows there are, and the keys, by their hashes, with more than the share of a shard and ``fewest``.
 
@@ -78,12 +76,15 @@ def heavy_keys(
         .toArrow()
     )
     crowds = zip(found["key"].to_pylist(), found["rows"].to_pylist(), found["times"], strict=True)
-    return total, {
-        key: Crowd(count, ticks_of(times.values)) for key, count, times in sorted(crowds, key=lambda c: c[0])
-    }
+    return total, {key: Crowd(count, _ticks(times.values)) for key, count, times in sorted(crowds, key=lambda c: c[0])}
 
 
-def _times(time: TimeColumn, slices: int) -> Column:
+def _times(time: Column, slices: int) -> Column:
     steps = STEPS * slices
     shares = F.array(*(F.lit(step / steps) for step in range(steps + 1)))
-    return F.percentile_approx(time.value, shares, ACCURACY)
+    return F.percentile_approx(time, shares, ACCURACY)
+
+
+def _ticks(times: pa.Array | pa.ChunkedArray) -> list[int]:
+    found: list[int] = times.cast(pa.int64()).to_pylist()
+    return found

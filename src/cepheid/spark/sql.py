@@ -134,9 +134,9 @@ def analysis(events: AnalyzeArgument, pattern: AnalyzeArgument, options: dict[st
     engine = Engine(with_names(parse_all(text)), columns)
     schema = arrow_schema(events.dataType)
     refuse_dates(schema, columns)
-    matches = spark_schema(engine.output_schema(schema))
     normals = [normalise(p) for p in engine.patterns]
     needed = needed_columns(engine, normals, schema)
+    matches = spark_schema(engine.output_schema(schema))
     ticks = tuple(name for name in needed if schema.field(name).type == pa.timestamp("us", "UTC"))
     found = Analysis(
         matches,

@@ -1,4 +1,4 @@
-"""What a Python worker does: events in Arrow batches in, matches out. Nothing here knows Spark."""
+"""The second half of a batch job: the events of a part of the work in, its matches out. Nothing here knows Spark."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,12 +16,12 @@ from cepheid.engine.session import Session
 from cepheid.language import syntax as s
 from cepheid.language.functions import DataType, find_function, function_names, register_function
 from cepheid.pattern.normal import NormalForm
+from cepheid.spark.inbox import Inbox
+from cepheid.spark.pack import from_bytes, settle
 from cepheid.spark.slices import Span
 
 BATCH = 65_536
-"""Events in a push. Spark hands over fewer at a time, and a push has a price of its own."""
-CELL = "cell"
-"""The column that says to which part of the work a row belongs."""
+"""Events in a push. Fewer cost more each, since a push has a price of its own."""
 
 _RETURNS = {
     DataType.INTEGER: "integer",
@@ -66,68 +67,46 @@ def functions_in(normals: Iterable[NormalForm]) -> tuple[UserFunction, ...]:
 
 @dataclass(frozen=True)
 class Task:
-    """Matches the rows of some shards or slices, which come in the order of time.
+    """What is done with the events of a shard or slice.
 
-    ``events``: the columns as the engine is to see them; ``matches``: those of the result, which may be more than these
-    patterns have. ``cells``: with slices, the times that belong to each part of the work; a part that is not among
-    them is a shard, and all matches are its own. ``estimate``: look at the first events to choose a plan.
+    ``events``: their columns; ``matches``: those of the result, which may be more than these patterns have.
+    ``estimate``: look at the first events to choose a plan.
     """
 
     engine: Engine
     events: pa.Schema
     matches: pa.Schema
-    cells: Mapping[int, Span] | None = None
     estimate: bool = True
     functions: tuple[UserFunction, ...] = ()
 
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """All that a worker gets, to the end."""
-        work = self.start()
-        for table in gathered(batches, BATCH):
-            yield from work.push(table)
-        yield from work.close()
-
-    def start(self) -> Work:
+    def start(self, span: Span | None = None) -> Work:
+        """``span``: only matches that belong there are wanted."""
         for function in self.functions:
             function.register()
-        return Work(self)
+        return Work(self, span)
 
 
 class Work:
-    """A task at work: a session for each part."""
+    """A task in progress: a session of the engine."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, span: Span | None) -> None:
         self._task = task
-        self._sessions: dict[int, Session] = {}
+        self._span = span
+        self._session: Session | None = None
 
-    def push(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        for cell, events in self._parts(table):
-            if cell not in self._sessions:
-                self._sessions[cell] = self._open(events)
-            times = events[self._task.engine.columns.time]
+    def push(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Some events, later ones than before and in the order of time."""
+        for start in range(0, events.num_rows, BATCH):
+            batch = events.slice(start, BATCH)
+            if self._session is None:
+                self._session = self._open(batch)
+            times = batch[self._task.engine.columns.time]
             # Where a time is missing, there is no last one; the engine says what is wrong.
-            found = self._sessions[cell].push(events, watermark=None if times.null_count else times[-1])
-            yield from self._result(cell, found)
+            yield from self._result(self._session.push(batch, watermark=None if times.null_count else times[-1]))
 
     def close(self) -> Iterator[pa.RecordBatch]:
-        for cell, session in self._sessions.items():
-            yield from self._result(cell, session.close())
-
-    def _parts(self, table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-        """The rows of each part of the work. Nearly always there is one: each has a partition of its own."""
-        if self._task.cells is None:
-            yield 0, self._as_events(table)
-            return
-        for cell in pc.unique(table[CELL]).to_pylist():
-            same = pc.equal(table[CELL], cell)
-            yield cell, self._as_events(table if pc.all(same).as_py() else table.filter(same))
-
-    def _as_events(self, table: pa.Table) -> pa.Table:
-        """With the names that they have for the user, and in the types that do not depend on the session."""
-        wanted = self._task.events
-        columns = table.columns[: len(wanted)]
-        fitting = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, wanted, strict=True)]
-        return pa.Table.from_arrays(fitting, schema=wanted)
+        if self._session is not None:
+            yield from self._result(self._session.close())
 
     def _open(self, events: pa.Table) -> Session:
         engine = self._task.engine
@@ -135,28 +114,42 @@ class Work:
             engine = replace(engine, estimates=estimate_all(engine.patterns, events, engine.columns))
         return engine.open()
 
-    def _result(self, cell: int, found: pa.Table) -> Iterator[pa.RecordBatch]:
-        cells = self._task.cells
-        if found.num_rows and cells is not None and cell in cells:
-            found = belonging(found, cells[cell])
+    def _result(self, found: pa.Table) -> Iterator[pa.RecordBatch]:
+        if found.num_rows and self._span is not None:
+            found = belonging(found, self._span)
         if found.num_rows:
             yield from fitted(found, self._task.matches).to_batches()
 
 
-def gathered(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
-    """Small batches put together."""
-    waiting: list[pa.RecordBatch] = []
-    count = 0
+@dataclass(frozen=True)
+class Receiver:
+    """Opens the parcels of some parts of the work, which come by the time of their first event, and does the work.
+
+    ``tasks``: by the number by which Spark sent it, the task of each part, and the matches that are wanted of it.
+    """
+
+    tasks: Mapping[int, tuple[Task, Span | None]]
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
+        open_parts: dict[int, tuple[Inbox, Work]] = {}
+        for part, first, parcel in _parcels(batches):
+            # Nothing earlier will come: not here, and not in any other part.
+            for inbox, work in open_parts.values():
+                yield from work.push(inbox.before(first, BATCH))
+            if part not in open_parts:
+                task, span = self.tasks[part]
+                open_parts[part] = Inbox(task.engine.columns.time, task.events), task.start(span)
+            open_parts[part][0].add(from_bytes(parcel)[0])
+        for inbox, work in open_parts.values():
+            yield from work.push(inbox.rest())
+            yield from work.close()
+
+
+def _parcels(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, pa.Buffer]]:
     for batch in batches:
-        if not batch.num_rows:
-            continue
-        waiting.append(batch)
-        count += batch.num_rows
-        if count >= size:
-            yield pa.Table.from_batches(waiting)
-            waiting, count = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
+        for part, first, events in zip(*batch.columns, strict=True):
+            yield part.as_py(), first.as_py(), events.as_buffer()
 
 
 def belonging(found: pa.Table, span: Span) -> pa.Table:
@@ -164,14 +157,14 @@ def belonging(found: pa.Table, span: Span) -> pa.Table:
     when = found["end"]
     if "window_start" in found.column_names:
         when = pc.coalesce(found["window_start"], when)
-    ticks = when.cast(pa.int64())
+    ticks = when.cast(pa.int64()).to_numpy()
     low, high = span
-    mine = pa.scalar(True)
+    mine = np.ones(len(ticks), dtype=np.bool_)
     if low is not None:
-        mine = pc.greater_equal(ticks, low)
+        mine &= ticks >= low
     if high is not None:
-        mine = pc.and_(mine, pc.less(ticks, high))
-    return found if isinstance(mine, pa.Scalar) else found.filter(mine)
+        mine &= ticks < high
+    return found if mine.all() else found.filter(pa.array(mine))
 
 
 def fitted(found: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -1,0 +1,121 @@
+"""The first half of a batch job: a Python worker takes rows as they come, and packs them for the parts of the work.
+
+Spark could do the same by itself, row by row. It is faster to let columns cross into Python once, to tear them apart
+there, and to let Spark carry a few large values of bytes instead of many rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.engine.ingest import InputError
+from cepheid.spark.pack import settle, to_bytes
+from cepheid.spark.routes import Numbers, Route
+
+PARCELS = "part long, first long, events binary"
+"""The part of the work that a parcel is for, the time of its first event, and its events, in the order of time."""
+NAMES = ["part", "first", "events"]
+ROWS = 1_000_000
+BYTES = 128 * 2**20
+"""So much is gathered before it is packed: what a worker holds at a time."""
+PARCEL = 8 * 2**20
+"""A parcel is not much larger than this."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """What some patterns need of the rows, and where it goes.
+
+    ``columns``: the places of their columns among those that come, ``events`` what these are; ``time``: the place of
+    the time among ``events``. Also among those that come: ``hashed``, the hash of the keys, and ``wanted``, whether a
+    row is of use. ``addresses``: for each part of the work the number by which Spark sends it.
+    """
+
+    columns: tuple[int, ...]
+    events: pa.Schema
+    time: int
+    hashed: int | None
+    wanted: int | None
+    route: Route
+    addresses: tuple[int, ...]
+
+    def parcels(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        if self.wanted is not None:
+            table = table.filter(table.column(self.wanted))
+        if not table.num_rows:
+            return
+        columns = [table.column(place) for place in self.columns]
+        fitting = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, self.events, strict=True)]
+        events = pa.Table.from_arrays(fitting, schema=self.events)
+        ticks = self._ticks(events)
+        hashes = None if self.hashed is None else _numbers(table.column(self.hashed))
+        rows, parts = self.route.parts(hashes, ticks)
+        order = _order(ticks[rows], parts)
+        rows, parts = rows[order], parts[order]
+        if len(rows) != len(ticks) or (np.diff(rows) != 1).any():
+            events, ticks = events.take(pa.array(rows)), ticks[rows]
+        yield from self._packed(events, ticks, parts)
+
+    def _ticks(self, events: pa.Table) -> Numbers:
+        times = events.column(self.time)
+        if times.null_count:
+            raise InputError(
+                f"{times.null_count} of {len(times)} events have no time: column {events.schema.names[self.time]!r} "
+                "is NULL. Remove them, or give them one."
+            )
+        return _numbers(times)
+
+    def _packed(self, events: pa.Table, ticks: Numbers, parts: Numbers) -> Iterator[pa.RecordBatch]:
+        size = max(1, len(parts) * PARCEL // max(events.nbytes, 1))
+        borders = np.flatnonzero(np.diff(parts)) + 1
+        for start, end in zip([0, *borders.tolist()], [*borders.tolist(), len(parts)], strict=True):
+            address = self.addresses[int(parts[start])]
+            for begin in range(start, end, size):
+                packed = to_bytes(events.slice(begin, min(size, end - begin)))
+                found = [pa.array([address]), pa.array([int(ticks[begin])]), pa.array([packed], pa.binary())]
+                yield pa.RecordBatch.from_arrays(found, NAMES)
+
+
+@dataclass(frozen=True)
+class Sender:
+    lanes: tuple[Lane, ...]
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
+        for table in gathered(batches):
+            for lane in self.lanes:
+                yield from lane.parcels(table)
+
+
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Small batches put together."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        waiting.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= ROWS or size >= BYTES:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _order(ticks: Numbers, parts: Numbers) -> Numbers:
+    """By part, and in it by time. Events mostly come in the order of time; then only the parts need sorting."""
+    small: npt.NDArray[np.integer] = parts.astype(np.uint16) if len(parts) and parts.max() < 2**16 else parts
+    if (np.diff(ticks) >= 0).all():
+        return np.argsort(small, kind="stable")
+    return np.lexsort((ticks, small))
+
+
+def _numbers(column: pa.ChunkedArray) -> Numbers:
+    found: Numbers = column.cast(pa.int64()).to_numpy()
+    return found
