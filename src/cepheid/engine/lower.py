@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,10 @@ import numpy.typing as npt
 from cepheid.engine.fields import COMPARED, over_row
 from cepheid.engine.kernels.join import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, UNEQUAL
 from cepheid.engine.program import (
+    MIRRORED,
     Bound,
     BranchProgram,
+    Compared,
     FieldTable,
     JoinNode,
     JoinProgram,
@@ -20,6 +22,7 @@ from cepheid.engine.program import (
     LeafProgram,
     NegationProgram,
     SearchStep,
+    Side,
     a_row,
     first_column,
     kleene_columns,
@@ -34,35 +37,6 @@ from cepheid.plan.tree import Join, Plan, nodes, variables
 _OPERATORS = {
     "=": EQUAL, "<>": UNEQUAL, "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL,
 }  # fmt: skip
-_MIRRORED = {
-    EQUAL: EQUAL,
-    UNEQUAL: UNEQUAL,
-    LESS: GREATER,
-    GREATER: LESS,
-    LESS_EQUAL: GREATER_EQUAL,
-    GREATER_EQUAL: LESS_EQUAL,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """A value of an event: which variable, which column of the store, and whether it is a double."""
-
-    variable: str
-    column: int
-    is_float: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A condition that a kernel checks: two values of two events."""
-
-    operator: int
-    left: Side
-    right: Side
-
-    def turned(self) -> Compared:
-        return Compared(_MIRRORED[self.operator], self.right, self.left)
 
 
 def lower(branch: Branch, plan: Plan | None, table: FieldTable, window: int, negation: str = "auto") -> BranchProgram:
@@ -85,8 +59,9 @@ def lower(branch: Branch, plan: Plan | None, table: FieldTable, window: int, neg
     columns = (*single, *columns[len(single) :])
     negations = tuple(lowering.negation(n, columns) for n in branch.negations)
     return BranchProgram(
-        branch, plan, leaves, joins, tuple(kleene), negations, window, columns, lowering.step, lowering.partition
-    )
+        branch, plan, leaves, joins, tuple(kleene), negations, window, columns, lowering.step, lowering.compared,
+        lowering.partition,
+    )  # fmt: skip
 
 
 class _Lowering:
@@ -100,7 +75,8 @@ class _Lowering:
         self._sets = frozenset(v.name for v in branch.variables if v.is_kleene)
         self._steps: dict[tuple[frozenset[str], str], SearchStep] = {}
         self.partition = table.partition(branch.partition) if branch.partition else None
-        self._compared = {c: found for c in branch.conditions if (found := _compared(c, table)) is not None}
+        conditions = (*branch.conditions, *(c for n in branch.negations for c in n.conditions))
+        self.compared = {c: found for c in conditions if (found := _compared(c, table)) is not None}
 
     def node(self, join: Join, plan: Plan | None) -> JoinNode:
         left, right = variables(join.left), variables(join.right)
@@ -127,7 +103,7 @@ class _Lowering:
         return transitive_reduction(frozenset((x, y) for x, y in self._closed if x in chosen and y in chosen))
 
     def _join(self, outer: tuple[str, ...], inner: tuple[str, ...], conditions: list[Condition]) -> JoinProgram:
-        return _join(outer, inner, self._order((*outer, *inner)), conditions, self._compared, self.partition)
+        return _join(outer, inner, self._order((*outer, *inner)), conditions, self.compared, self.partition)
 
     # --- sets
 
@@ -167,9 +143,7 @@ class _Lowering:
 
     def negation(self, negation: Negation, outer: tuple[str, ...]) -> NegationProgram:
         own = [c for c in negation.conditions if negation.name in c.variables]
-        compared = {
-            c: found for c in own if not c.variables & self._sets and (found := _compared(c, self._table)) is not None
-        }
+        compared = {c: self.compared[c] for c in own if not c.variables & self._sets and c in self.compared}
         shared = [c for c in own if len(c.variables) > 1]
         order = [*((x, negation.name) for x in negation.after), *((negation.name, y) for y in negation.before)]
         probe = _join(outer, (negation.name,), order, shared, compared, self.partition)
@@ -229,7 +203,7 @@ def _neighbour(condition: Condition, table: FieldTable) -> list[tuple[int, ...]]
             types = {table.type_of(later), table.type_of(earlier)}
             if not (types <= COMPARED or (types == {DataType.STRING} and operator in ("=", "<>"))):
                 return None
-            found = _OPERATORS[operator] if left.offset == 0 else _MIRRORED[_OPERATORS[operator]]
+            found = _OPERATORS[operator] if left.offset == 0 else MIRRORED[_OPERATORS[operator]]
             zero = table.column(s.Literal(0))
             there = [table.column(s.Case(((s.IsNull(side), s.Literal(0)),), s.Literal(1))) for side in (later, earlier)]
             return [

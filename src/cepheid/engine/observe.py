@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from cepheid.engine.joiner import FOREVER, Rows
+from cepheid.engine.kernels.join import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, UNEQUAL
+from cepheid.engine.program import Side
 from cepheid.engine.run import BranchRun
-from cepheid.engine.sample import COMBINATIONS, PAIRS, SAMPLED, share
+from cepheid.engine.sample import COMBINATIONS, drawn, same_partition, selectivities
+from cepheid.engine.vector import Mask, Numbers
 from cepheid.pattern.normal import Condition
 from cepheid.stats.estimates import Estimates
 from cepheid.stats.histogram import ExponentialHistogram
@@ -65,34 +69,48 @@ class Arrivals:
         return self._histogram.count(max(now, self._now))
 
 
-def observe(run: BranchRun, counts: dict[str, float], seed: int = 0) -> Estimates:
+def observe(run: BranchRun, counts: dict[str, float]) -> Estimates:
     """What is known of a branch now.
 
-    Conditions are tried on random combinations of the events that are kept, so that it does not matter where the plan
+    Conditions are tried on combinations of the events that are kept, so that it does not matter where the plan
     evaluates them, or whether it does.
     """
-    branch = run.program.branch
-    rng = np.random.default_rng(seed)
+    program, scope, store = run.program, run.scope, run.scope.store
     rows = {name: run.events(name) for name in counts}
-    conditions = [*branch.conditions, *(c for n in branch.negations for c in n.conditions)]
-    found = {
-        c: _share(c, run, rows, rng)
-        for c in conditions
-        if c.kind in SAMPLED and all(len(rows.get(v, ())) for v in c.variables)
-    }
-    return Estimates(counts, found, _same_partition(run, rows, rng))
+    values: dict[Side, Rows | Numbers] = {}  # of the events that were drawn, what conditions compare
+
+    def value(side: Side, combinations: Mapping[str, Rows]) -> Rows | Numbers:
+        if side not in values:
+            column = (store.floats if side.is_float else store.values)[side.column]
+            values[side] = column[combinations[side.variable] - store.base]
+        return values[side]
+
+    def holds(condition: Condition, combinations: Mapping[str, Rows]) -> Mask:
+        compared = program.compared.get(condition)
+        if compared is None:
+            return scope.holds(condition.expression, dict(combinations), COMBINATIONS)
+        good: Mask = _COMPARE[compared.operator](
+            value(compared.left, combinations), value(compared.right, combinations)
+        )
+        return good
+
+    found = selectivities(program.branch, drawn(rows), store.times, holds)
+    return Estimates(counts, found, _same_partition(run, rows))
 
 
-def _same_partition(run: BranchRun, rows: dict[str, Rows], rng: np.random.Generator) -> float:
+_COMPARE = {
+    EQUAL: np.equal,
+    UNEQUAL: np.not_equal,
+    LESS: np.less,
+    LESS_EQUAL: np.less_equal,
+    GREATER: np.greater,
+    GREATER_EQUAL: np.greater_equal,
+}
+
+
+def _same_partition(run: BranchRun, rows: Mapping[str, Rows]) -> float:
     column, store = run.program.partition, run.scope.store
     some = [found for found in rows.values() if len(found)]
     if column is None or not some:
         return 1.0
-    codes = store.values[column][np.concatenate(some) - store.base]
-    one, other = rng.integers(0, len(codes), (2, PAIRS))
-    return share((codes[one] == codes[other])[one != other])
-
-
-def _share(condition: Condition, run: BranchRun, rows: dict[str, Rows], rng: np.random.Generator) -> float:
-    chosen = {name: rng.choice(rows[name], COMBINATIONS) for name in sorted(condition.variables)}
-    return share(run.scope.holds(condition.expression, chosen, COMBINATIONS))
+    return same_partition(store.values[column][np.concatenate(some) - store.base])

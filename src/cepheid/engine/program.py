@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from cepheid.engine.fields import over_row
-from cepheid.engine.kernels.join import TIE
+from cepheid.engine.kernels.join import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, TIE, UNEQUAL
 from cepheid.language import syntax as s
 from cepheid.language.functions import DataType
 from cepheid.language.text import expression_text
 from cepheid.pattern.checks.types import type_of
-from cepheid.pattern.normal import Branch, Negation, Variable
+from cepheid.pattern.normal import Branch, Condition, Negation, Variable
 from cepheid.pattern.schema import Columns
 from cepheid.plan.tree import Join, Plan
 
@@ -47,6 +47,37 @@ class FieldTable:
 
     def is_float(self, expression: s.Expression) -> bool:
         return self.type_of(expression) in (DataType.FLOAT, DataType.NUMBER)
+
+
+MIRRORED = {
+    EQUAL: EQUAL,
+    UNEQUAL: UNEQUAL,
+    LESS: GREATER,
+    GREATER: LESS,
+    LESS_EQUAL: GREATER_EQUAL,
+    GREATER_EQUAL: LESS_EQUAL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A value of an event: which variable, which column of the store, and whether it is a double."""
+
+    variable: str
+    column: int
+    is_float: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A condition that a kernel checks: two values of two events."""
+
+    operator: int
+    left: Side
+    right: Side
+
+    def turned(self) -> Compared:
+        return Compared(MIRRORED[self.operator], self.right, self.left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +188,8 @@ class KleeneProgram:
 class BranchProgram:
     """All that is needed to run a branch. Its plan is about single events; KL variables follow, one after the other.
 
-    ``step``: for a plan that is a search, how to go from some bound variables to one more.
+    ``step``: for a plan that is a search, how to go from some bound variables to one more. ``compared``: the conditions
+    that a kernel can check.
     """
 
     branch: Branch
@@ -169,6 +201,7 @@ class BranchProgram:
     window: int
     columns: tuple[str, ...]  # of a match's tuple
     step: Callable[[frozenset[str], str], SearchStep]
+    compared: Mapping[Condition, Compared]
     partition: int | None = None
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +21,19 @@ from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern
 from cepheid.pattern.normal import Branch, Condition, ConditionKind
 from cepheid.pattern.normalise import normalise
+from cepheid.pattern.order import transitive_closure
 from cepheid.stats.estimates import Estimates
+
+Rows: TypeAlias = npt.NDArray[np.int64]
 
 EVENTS = 20_000
 """How many events are looked at."""
-PAIRS = 200_000
-"""How many pairs of events are looked at for the size of a partition, which is small where there are many."""
+PARTITIONED = 4_096
+"""How many events are looked at for the size of a partition: all pairs of them are."""
 COMBINATIONS = 2_000
 """How many combinations of events each condition is tried on."""
+FEW = 50
+"""So few combinations in the order of the pattern say less than all of them."""
 
 
 SAMPLED = (ConditionKind.EQUALITY, ConditionKind.COMPARISON, ConditionKind.GENERAL)
@@ -36,6 +43,76 @@ SAMPLED = (ConditionKind.EQUALITY, ConditionKind.COMPARISON, ConditionKind.GENER
 def share(good: Mask) -> float:
     """The share that satisfies a condition, of some that were tried; never quite none or all, since they are few."""
     return (int(np.count_nonzero(good)) + 0.5) / (len(good) + 1)
+
+
+def drawn(rows: Mapping[str, Rows]) -> dict[str, Rows]:
+    """Combinations of events, those that each variable takes in them; nothing for a variable without events.
+
+    Every event comes as often as every other, and what it comes together with is left to chance. It is the same chance
+    each time, so that what is found changes only when the events do.
+    """
+    order = _shuffles(len(rows))
+    return {
+        name: found[order[place] * len(found) // COMBINATIONS]
+        for place, (name, found) in enumerate(rows.items())
+        if len(found)
+    }
+
+
+@cache
+def _shuffles(count: int) -> Rows:
+    return np.random.default_rng(0).permuted(np.tile(np.arange(COMBINATIONS), (count, 1)), axis=1)
+
+
+def selectivities(
+    branch: Branch,
+    combinations: Mapping[str, Rows],
+    times: Callable[[Rows], Rows],
+    holds: Callable[[Condition, Mapping[str, Rows]], Mask],
+) -> dict[Condition, float]:
+    """How often conditions hold for events in the order of the pattern.
+
+    Conditions on the same events often hold together. So each is judged by the combinations that satisfy those before
+    it, and the product of what is found is the share that satisfies all of them.
+    """
+    whens = {name: times(rows) for name, rows in combinations.items()}
+    closed = transitive_closure(branch.order)
+    found = _selectivities(branch.conditions, closed, whens, combinations, holds)
+    for n in branch.negations:
+        around = {*closed, *((x, n.name) for x in n.after), *((n.name, y) for y in n.before)}
+        found |= _selectivities(n.conditions, around, whens, combinations, holds)
+    return found
+
+
+def _selectivities(
+    conditions: Iterable[Condition],
+    order: Collection[tuple[str, str]],
+    times: Mapping[str, Rows],
+    combinations: Mapping[str, Rows],
+    holds: Callable[[Condition, Mapping[str, Rows]], Mask],
+) -> dict[Condition, float]:
+    found, left = {}, {}
+    for condition in conditions:
+        names = condition.variables
+        if condition.kind not in SAMPLED or condition.derived or not names <= set(combinations):
+            continue
+        if names not in left:
+            pairs = [times[x] < times[y] for x, y in order if x in names and y in names]
+            left[names] = np.logical_and.reduce(pairs) if pairs else np.ones(COMBINATIONS, dtype=np.bool_)
+            if np.count_nonzero(left[names]) < FEW:
+                left[names] = np.ones(COMBINATIONS, dtype=np.bool_)
+        good = holds(condition, combinations)
+        found[condition] = share(good[left[names]])
+        left[names] = left[names] & good
+    return found
+
+
+def same_partition(codes: Rows) -> float:
+    """The share of pairs of events that have the same of these numbers."""
+    some = codes[np.arange(0, len(codes), max(1, len(codes) // PARTITIONED))]
+    sizes = np.unique(some, return_counts=True)[1]
+    pairs = len(some) * (len(some) - 1) // 2
+    return (int((sizes * (sizes - 1) // 2).sum()) + 0.5) / (pairs + 1)
 
 
 def estimate_all(patterns: Iterable[Pattern], table: pa.Table, columns: EventColumns) -> dict[Branch, Estimates]:
@@ -52,11 +129,10 @@ def estimate_all(patterns: Iterable[Pattern], table: pa.Table, columns: EventCol
     ends = Batch(table.take(pa.array([0, table.num_rows - 1])), columns, unit, types).vector(columns.time).data
     span = max(1, int(ends[1]) - int(ends[0]))
     sample = Batch(table.take(pa.array(np.arange(0, table.num_rows, step))), columns, unit, types)
-    rng = np.random.default_rng(0)
-    return {branch: _estimate(branch, sample, step, span, unit, rng) for branch in branches}
+    return {branch: _estimate(branch, sample, columns.time, step, span, unit) for branch in branches}
 
 
-def _estimate(branch: Branch, sample: Batch, step: int, span: int, unit: Unit, rng: np.random.Generator) -> Estimates:
+def _estimate(branch: Branch, sample: Batch, time: str, step: int, span: int, unit: Unit) -> Estimates:
     """``step``: how many events one of the sample stands for; ``span``: how many ticks they took to come."""
     if branch.window.kind is s.WindowKind.EVENTS:
         windows = max(1.0, step * len(sample) / branch.window.size)
@@ -74,36 +150,22 @@ def _estimate(branch: Branch, sample: Batch, step: int, span: int, unit: Unit, r
         taken = sample.taken_by(leaf, Tally("events", name, ()))
         rows[name] = np.empty(0, dtype=np.int64) if taken is None else np.flatnonzero(taken)
     counts = {name: len(found) * step / windows for name, found in rows.items()}
-    selectivity = {
-        c: _share(c, rows, sample, unit, rng)
-        for c in (*branch.conditions, *(c for n in branch.negations for c in n.conditions))
-        if c.kind in SAMPLED
-    }
-    return Estimates(counts, selectivity, _same_partition(branch.partition, sample, rng))
+    times = sample.times(time, "time")
+
+    def judge(condition: Condition, combinations: Mapping[str, Rows]) -> Mask:
+        def lookup(node: Reference) -> Vector:
+            assert isinstance(node, s.Attribute)
+            return sample.vector(node.name).take(combinations[node.variable])
+
+        return holds(condition.expression, lookup, unit, COMBINATIONS)
+
+    selectivity = selectivities(branch, drawn(rows), lambda chosen: times[chosen], judge)
+    return Estimates(counts, selectivity, _same_partition(branch.partition, sample))
 
 
-def _same_partition(names: tuple[str, ...], sample: Batch, rng: np.random.Generator) -> float:
-    """The share of random pairs of events that are in one partition."""
+def _same_partition(names: tuple[str, ...], sample: Batch) -> float:
     if not names:
         return 1.0
     strings = StringCodes()
     columns = [as_integers(sample.vector(name), strings) for name in names]
-    one, other = rng.integers(0, len(sample), (2, PAIRS))
-    apart = one != other
-    same = np.logical_and.reduce([column[one] == column[other] for column in columns])
-    return share(same[apart])
-
-
-def _share(
-    condition: Condition, rows: dict[str, npt.NDArray[np.int64]], sample: Batch, unit: Unit, rng: np.random.Generator
-) -> float:
-    """The share of random combinations of events that satisfy a condition."""
-    if any(not len(rows[v]) for v in condition.variables):
-        return 0.5
-    chosen = {v: rng.choice(rows[v], COMBINATIONS) for v in sorted(condition.variables)}
-
-    def lookup(node: Reference) -> Vector:
-        assert isinstance(node, s.Attribute)
-        return sample.vector(node.name).take(chosen[node.variable])
-
-    return share(holds(condition.expression, lookup, unit, COMBINATIONS))
+    return same_partition(np.unique(np.stack(columns), axis=1, return_inverse=True)[1].reshape(-1))
