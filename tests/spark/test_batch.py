@@ -258,6 +258,17 @@ def test_functions_of_the_caller_get_to_the_workers(spark: SparkSession) -> None
     )
 
 
+def test_options_that_change_how_but_not_what(spark: SparkSession) -> None:
+    pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x PARTITION BY k WITHIN 40"
+    for options in (
+        {"adapt": True, "check_every": 20},
+        {"adapt": cepheid.Threshold(0.1), "check_every": 10, "migrate": "parallel"},
+        {"planner": "dp_bushy", "negation": "post"},
+        {"order": ["c", "a", "b"]},
+    ):
+        assert same_here(spark, pattern, stream(), shards=2, **options)
+
+
 # --- only what is needed, and only when
 
 
@@ -328,6 +339,10 @@ def test_all_problems_at_once(spark: SparkSession) -> None:
         match("PATTERN A a WITHIN 5", frame, shards=0)
     with pytest.raises(ValueError, match="planner is 'auto' or one of"):
         match("PATTERN A a WITHIN 5", frame, planner="best")
+    with pytest.raises(ValueError, match="adapt is 'static', True, or a policy"):
+        match("PATTERN A a WITHIN 5", frame, adapt="always")
+    with pytest.raises(ValueError, match="late_events is for streams"):
+        match("PATTERN A a WITHIN 5", frame, late_events="late")
     with pytest.raises(cepheid.SchemaError, match="several columns are called 'x'"):
         match("PATTERN A a WITHIN 5", frame.select("*", "x"))
     with pytest.raises(cepheid.SchemaError, match="dates"):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import cepheid
 from cepheid.language import syntax as s
-from cepheid.language.pattern import Pattern, with_names
+from cepheid.language.pattern import Pattern
 from tests.contracts.test_engine_is_exact import canonical
 from tests.strategies import patterns, streams
 
@@ -156,7 +156,8 @@ def test_all_kinds_of_patterns(stream: Callable[[pa.Schema], Stream]) -> None:
     events = made_events(240)
     lateness = dt.timedelta(seconds=6)
     source = stream(SCHEMA).write(*cut(shuffled(events, lateness), 5), [flush()])
-    frame = match(PATTERNS, source.read(), tie_breaker="seq", allowed_lateness="6 seconds", shards=3)
+    following: dict[str, Any] = {"adapt": True, "check_every": 10, "migrate": "parallel"}
+    frame = match(PATTERNS, source.read(), tie_breaker="seq", allowed_lateness="6 seconds", shards=3, **following)
     rows, progress = source.run(frame)
     wanted = cepheid.match(PATTERNS, pa.Table.from_pylist([*events, flush()], SCHEMA), tie_breaker="seq")
     assert wanted.schema.names == frame.columns
@@ -220,7 +221,7 @@ def test_matches_come_when_they_are_decided_and_late_events_are_set_aside(
     spark: SparkSession, stream: Callable[[pa.Schema], Stream]
 ) -> None:
     """Also without processes that keep the shards; and the late events are a stream of their own."""
-    from cepheid.spark.stream import match_stream
+    from cepheid.spark import match
 
     source = stream(NUMBERED).write(
         numbered((1, "A"), (3, "B")),
@@ -229,11 +230,10 @@ def test_matches_come_when_they_are_decided_and_late_events_are_set_aside(
         numbered((18, "B")),
         numbered((100, NEVER)),
     )
-    engine = cepheid.Engine(with_names(map(cepheid.parse, (SIMPLE, WAITING))))
     late = source.folder / "late"
     spark.conf.set("spark.cepheid.hosts", 0)
     try:
-        frame = match_stream(engine, source.read(), allowed_lateness=5, shards=2, late_events=str(late))
+        frame = match((SIMPLE, WAITING), source.read(), allowed_lateness=5, shards=2, late_events=str(late))
         rows, progress = source.run(frame)
     finally:
         spark.conf.unset("spark.cepheid.hosts")

@@ -80,9 +80,13 @@ def match_options(job: Job) -> dict[str, Any]:
         "tie_breaker": job.events.tie_breaker,
         "shards": job.engine.shards,
         "allowed_lateness": job.engine.allowed_lateness,
+        "late_events": None if job.engine.late_events is None else job.place(job.engine.late_events),
         "planner": job.engine.planner,
         "order": job.engine.order,
         "negation": job.engine.negation,
+        "adapt": job.engine.adapt,
+        "check_every": job.engine.check_every,
+        "migrate": job.engine.migrate,
         "max_partial_matches": job.engine.max_partial_matches,
     }
 

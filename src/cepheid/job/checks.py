@@ -51,8 +51,9 @@ def _stream_only(values: Values, folder: Path) -> Found:
     for name in ("checkpoint", "trigger", "run_for"):
         if values.get(name) is not None:
             yield (name,), "only a stream has this", "say mode: stream, or leave it away"
-    if _at(values, "engine", "allowed_lateness") is not None:
-        yield ("engine", "allowed_lateness"), "a batch has no late events", "say mode: stream, or leave it away"
+    for name in ("allowed_lateness", "late_events"):
+        if _at(values, "engine", name) is not None:
+            yield ("engine", name), "a batch has no late events", "say mode: stream, or leave it away"
     source = _at(values, "source", "format")
     if source in ("rate", "socket"):
         yield ("source", "format"), f"{source} is a stream, and this job is a batch", "say mode: stream"

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
+from cepheid.adapt.follower import CHECK_EVERY, Migration
 from cepheid.engine.engine import NEGATIONS
 from cepheid.language.values import UNITS, Interval
 from cepheid.plan.planner import PLANNERS
@@ -220,12 +221,16 @@ class EventColumns(Part):
 class EngineOptions(Part):
     """As for ``cepheid.spark.match``. ``allowed_lateness``: a number where times are numbers."""
 
+    adapt: bool = False
+    check_every: Count = CHECK_EVERY
+    migrate: Migration = "rebuild"
     planner: Annotated[str, _one_of("auto", *PLANNERS)] = "auto"
     order: Texts | None = None
     negation: Annotated[str, _one_of(*NEGATIONS)] = "auto"
     max_partial_matches: Count = 100_000_000
     shards: Count | None = None
     allowed_lateness: Length | int | None = None
+    late_events: str | None = None
 
 
 class SparkSettings(Part):

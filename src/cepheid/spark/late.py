@@ -18,9 +18,10 @@ def write_late(folder: str, packed: bytes, batch: str, shard: int) -> None:
     written under another name first, which starts with a dot, so that no reader sees half of it.
     """
     events, _ = from_bytes(packed)
-    system, path = (
-        fs.FileSystem.from_uri(folder) if "://" in folder else (fs.LocalFileSystem(), os.path.abspath(folder))
-    )
+    if "://" in folder:
+        system, path = fs.FileSystem.from_uri(folder.replace("s3a://", "s3://", 1))  # as Spark says it, and Arrow
+    else:
+        system, path = fs.LocalFileSystem(), os.path.abspath(folder)
     system.create_dir(path, recursive=True)
     name = f"late-{batch}-{shard}.parquet"
     hidden = f"{path}/.{name}.{uuid.uuid4().hex}"

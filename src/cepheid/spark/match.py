@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
+from cepheid.adapt.follower import CHECK_EVERY, Migration
+from cepheid.adapt.policies import Policy
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch
 from cepheid.pattern.normalise import normalise
-from cepheid.pattern.read import parse, parse_all
+from cepheid.pattern.read import read_all
 from cepheid.spark.batch import match_batch
 from cepheid.spark.columns import arrow_schema, needed_columns, refuse_dates
 from cepheid.stats.estimates import Estimates
@@ -26,18 +29,24 @@ def match(
     type: str | None = "type",
     tie_breaker: str | None = None,
     shards: int | None = None,
-    allowed_lateness: str | None = None,
+    allowed_lateness: str | int | dt.timedelta | None = None,
+    late_events: str | None = None,
     planner: str = "auto",
     order: Sequence[str] | None = None,
     statistics: Mapping[Branch, Estimates] | None = None,
     negation: str = "auto",
+    adapt: Policy | bool | str | None = None,
+    check_every: int = CHECK_EVERY,
+    migrate: Migration = "rebuild",
     max_partial_matches: int = 100_000_000,
 ) -> DataFrame:
     """All matches of patterns in a DataFrame of events, a row each; batch or streaming as the DataFrame is.
 
     ``patterns``, ``time``, ``type``, ``tie_breaker`` and the engine's options are those of :func:`cepheid.match`.
-    ``shards``: how many tasks share the work; if not said, as many as keep all cores busy. ``allowed_lateness``: in a
-    stream, how late an event may come, such as ``"10 minutes"``; a batch has no late events.
+    ``shards``: how many tasks share the work; if not said, as many as keep all cores busy. In a stream,
+    ``allowed_lateness`` says how late an event may come, such as ``"10 minutes"`` or, where time is a number, a number;
+    ``late_events`` names a folder for those that come later, from which a second stream can read them. A batch has
+    neither. With ``adapt``, each task follows its own events.
 
     With PARTITION BY, or conditions such as ``a.k = b.k`` that link all events of a match, the rows of a key go to one
     task, and a key with very many rows is cut into slices of time. Other patterns are matched in slices of time.
@@ -58,13 +67,26 @@ def match(
     schema = arrow_schema(df.schema)
     check(named, schema, time=time, type=type, tie_breaker=tie_breaker)
     refuse_dates(schema, columns)
-    engine = Engine(named, columns, planner, order, dict(statistics or {}), max_partial_matches, negation)
+    engine = Engine(
+        named,
+        columns,
+        planner,
+        order,
+        dict(statistics or {}),
+        max_partial_matches,
+        negation,
+        adapt,
+        check_every,
+        migrate,
+    )
     needed_columns(engine, [normalise(pattern) for pattern in named], schema)  # says now what would be wrong then
     engine.output_schema(schema)
     if df.isStreaming:
         from cepheid.spark.stream import match_stream
 
-        return match_stream(engine, df, shards=shards, allowed_lateness=allowed_lateness)
+        return match_stream(engine, df, shards=shards, allowed_lateness=allowed_lateness, late_events=late_events)
+    if late_events is not None:
+        raise ValueError("late_events is for streams: a batch has none, since all its events are there")
     estimate = not statistics and planner != "pattern_order" and order is None
     return match_batch(engine, df, shards=shards, estimate=estimate)
 
@@ -72,8 +94,4 @@ def match(
 def _read(patterns: str | Pattern | Iterable[str | Pattern]) -> Iterator[Pattern]:
     """Text may hold several patterns."""
     for pattern in [patterns] if isinstance(patterns, (str, Pattern)) else patterns:
-        if isinstance(pattern, Pattern):
-            yield pattern
-        else:
-            found = parse_all(pattern)
-            yield from found if len(found) > 1 else (parse(pattern),)
+        yield from [pattern] if isinstance(pattern, Pattern) else read_all(pattern)
