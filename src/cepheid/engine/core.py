@@ -8,7 +8,7 @@ import numpy as np
 
 from cepheid.engine.joiner import NONE, Joiner, Rows
 from cepheid.engine.negation import Negations
-from cepheid.engine.program import BranchProgram, JoinProgram, NegationProgram, is_set, kleene_columns
+from cepheid.engine.program import BranchProgram, NegationProgram, is_set, kleene_columns
 from cepheid.engine.relation import Relation, Tuples, concatenate
 from cepheid.engine.search import Searcher
 from cepheid.engine.stage import Stage
@@ -92,16 +92,9 @@ class Core:
         if len(left):
             found.append(joiner.pairs(left, node.right.relation, node.from_left, node.tally))
         if len(right):
-            turned = joiner.pairs(right, node.left.relation, node.from_right, node.tally)
-            found.append(self._turned(turned, node.from_right))
+            found.append(joiner.pairs(right, node.left.relation, node.from_right, node.tally, turned=True))
         joiner.insert(node.left.relation, left, node.from_right)
         return self._negations.at_first_chance(concatenate(found), node.negations)
-
-    @staticmethod
-    def _turned(tuples: Tuples, program: JoinProgram) -> Tuples:
-        """From (right, left) to (left, right)."""
-        cut = len(program.outer)
-        return Tuples(np.concatenate([tuples.rows[:, cut:], tuples.rows[:, :cut]], axis=1), tuples.lo, tuples.hi)
 
     # --- what it keeps and has counted
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from cepheid.engine.evaluate import Reference, evaluate, holds
 from cepheid.engine.fields import PartitionCodes, StringCodes, as_integers
+from cepheid.engine.kernels.join import TIE, TIME
 from cepheid.engine.program import FieldTable, LeafProgram
 from cepheid.engine.store import RowStore
 from cepheid.engine.tally import Tally
@@ -54,17 +55,20 @@ class EventTypes:
         self.of = {name: code for code, name in enumerate(dict.fromkeys(names))}
         self._names = pa.array(list(self.of), pa.string())
 
-    def codes(self, column: pa.ChunkedArray) -> npt.NDArray[np.int32]:
-        """The number of each event's type, -1 for others."""
+    def codes(self, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], list[int]]:
+        """The number of each event's type, other types have the last; and how many there are of each."""
         if len(column) <= FEW:
-            few = [-1 if name is None else self.of.get(str(name), -1) for name in column.to_pylist()]
-            return np.array(few, dtype=np.int32)
+            few = [self.of.get(name, len(self.of)) for name in column.to_pylist()]
+            counts = [0] * (len(self.of) + 1)
+            for code in few:
+                counts[code] += 1
+            return np.array(few, dtype=np.int32), counts
         if column.type != pa.string():
             column = column.cast(pa.string())
         found = pc.index_in(column, value_set=self._names)
         found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
-        codes: npt.NDArray[np.int32] = found.fill_null(-1).to_numpy(zero_copy_only=False)
-        return codes
+        codes: npt.NDArray[np.int32] = found.fill_null(len(self.of)).to_numpy(zero_copy_only=False)
+        return codes, np.bincount(codes, minlength=len(self.of) + 1).tolist()
 
 
 @dataclass(slots=True)
@@ -90,6 +94,13 @@ class Codes:
         self._next_look = max(MANY, 2 * (len(self.strings) + sum(map(len, self.partitions.values()))))
 
 
+def _ends(data: Rows) -> tuple[int, int]:
+    if len(data) <= FEW:
+        few = data.tolist()
+        return (min(few), max(few)) if few else (0, 0)
+    return int(data.min()), int(data.max())
+
+
 class Batch:
     """Some events, with what has been computed about them."""
 
@@ -102,6 +113,7 @@ class Batch:
         self._columns = columns
         self._unit = unit
         self._vectors: dict[str, Vector] = {}
+        self._ends: dict[str, tuple[int, int]] = {}
         self._types = types
         self._kinds: npt.NDArray[np.int32] | None = None
         self._counts: list[int] = []
@@ -128,6 +140,8 @@ class Batch:
 
     def times(self, name: str, role: str) -> Rows:
         """A column that must not be NULL."""
+        if name in self._ends:
+            return self._vectors[name].data  # type: ignore[no-any-return]
         found = self.vector(name)
         if found.valid is not None and not found.valid.all():
             where = int(np.flatnonzero(~found.mask())[0])
@@ -137,12 +151,24 @@ class Batch:
                 "Remove them, or give them one."
             )
         data: Rows = found.data
-        if len(data) and (int(data.max()) >= FAR or int(data.min()) <= -FAR):
+        ends = _ends(data)
+        if ends[1] >= FAR or ends[0] <= -FAR:
             raise InputError(
                 f"column {name!r}, the {role}, has values beyond ±2^62 ticks ({self._unit.name} for times), which "
                 "windows cannot be reckoned with. Remove those events, or use a coarser unit."
             )
+        self._ends[name] = ends
         return data
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The earliest and the latest time; of no events, 0."""
+        self.times(self._columns.time, "time")
+        return self._ends[self._columns.time]
+
+    def has(self, types: frozenset[str]) -> bool:
+        """Whether there are events of some types."""
+        return any(self._count_of_type(name) for name in types)
 
     def taken_by(self, leaf: LeafProgram, tally: Tally) -> Mask | None:
         """Which events a variable takes; None if there are none of its type."""
@@ -170,9 +196,8 @@ class Batch:
         if self._columns.type is None or type_ is None:
             return len(self)
         if self._kinds is None:
-            self._kinds = self._types.codes(self.events[self._columns.type])
-            self._counts = np.bincount(self._kinds + 1, minlength=len(self._types.of) + 1).tolist()
-        return self._counts[self._types.of[type_] + 1]
+            self._kinds, self._counts = self._types.codes(self.events[self._columns.type])
+        return self._counts[self._types.of[type_]]
 
     def _of_type(self, type_: str | None) -> Mask:
         if self._kinds is None or type_ is None:
@@ -180,17 +205,18 @@ class Batch:
         mask: Mask = self._kinds == self._types.of[type_]
         return mask
 
-    def columns(self, table: FieldTable, codes: Codes, kept: Rows) -> Iterable[Rows]:
+    def columns(self, table: FieldTable, codes: Codes, kept: Rows) -> list[Rows | int]:
         """The columns of the row store, for the rows that are kept."""
-        found: dict[int, Rows] = {}
+        every = len(kept) == len(self)
         tie = self._columns.tie_breaker
         if self._ticks is None:
             times = self.times(self._columns.time, "time")
-            found[0] = times if len(kept) == len(self) else times[kept]
         else:
-            found[0], tie = self._ticks[kept], None
-        found[1] = np.zeros(len(kept), dtype=np.int64) if tie is None else self.times(tie, "tie-breaker")[kept]
-        every = len(kept) == len(self)
+            times, tie = self._ticks, None
+        found: dict[int, Rows | int] = {
+            TIME: times if every else times[kept],
+            TIE: 0 if tie is None else self.times(tie, "tie-breaker")[kept],
+        }
         for expression, column in table.fields.items():
             vector = self.value(expression)
             found[column] = as_integers(vector if every else vector.take(kept), codes.strings)
@@ -198,4 +224,4 @@ class Batch:
             vectors = [self.vector(name).take(kept) for name in names]
             coder = codes.partitions.setdefault(names, PartitionCodes())
             found[column] = coder.of([as_integers(v, codes.strings) for v in vectors], [~v.mask() for v in vectors])
-        return (found[column] for column in range(len(table)))
+        return [found[column] for column in range(len(table))]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.engine.conditions import Scope
-from cepheid.engine.kernels.join import CANDIDATES, REACHED, STOPPED, join
+from cepheid.engine.kernels.join import CANDIDATES, REACHED, STOPPED, join, put_together
 from cepheid.engine.matches import columns_of
 from cepheid.engine.program import JoinProgram
 from cepheid.engine.relation import Relation, Tuples
@@ -52,18 +52,25 @@ class Joiner:
         if len(relation) > self.limit and len(probe.inner) > 1:
             raise self._too_many(probe.inner)
 
-    def pairs(self, outer: Tuples, relation: Relation, probe: JoinProgram, tally: Tally) -> Tuples:
-        """Outer tuples with the inner ones that go with them."""
-        inner = relation.tuples
+    def pairs(
+        self, outer: Tuples, relation: Relation, probe: JoinProgram, tally: Tally, *, turned: bool = False
+    ) -> Tuples:
+        """Outer tuples with the inner ones that go with them; ``turned``: the inner rows come first."""
         o, i = self.candidates(outer, relation, probe, tally)
         if not len(o):
             return Tuples.empty(len(probe.outer) + len(probe.inner))
-        rows = np.concatenate([outer.rows[o], inner.rows[i]], axis=1)
-        return Tuples(rows, np.minimum(outer.lo[o], inner.lo[i]), np.maximum(outer.hi[o], inner.hi[i]))
+        inner = relation.tuples
+        return Tuples(
+            *put_together(  # type: ignore[no-untyped-call]
+                outer.rows, outer.lo, outer.hi, inner.rows, inner.lo, inner.hi, o, i, turned
+            )
+        )
 
     def candidates(self, outer: Tuples, relation: Relation, probe: JoinProgram, tally: Tally) -> tuple[Rows, Rows]:
         """Which outer tuples go with which inner ones."""
         if not len(outer) or not len(relation):
+            return NONE, NONE
+        if len(probe.after) and relation.newest < int(outer.lo.min()):  # nothing has come after, as they ask for
             return NONE, NONE
         low, high = outer.hi - self.window, outer.lo + self.window
         o, i = self.probe(outer, low, high, relation, probe, tally, window=self.window)

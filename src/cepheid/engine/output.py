@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.conditions import Scope, plain_variables
+from cepheid.engine.joiner import NONE
 from cepheid.engine.kernels.join import TIE, TIME
 from cepheid.engine.matches import Matches, Rows
 from cepheid.engine.program import is_set
@@ -37,6 +38,8 @@ class Output:
         self._times_in = times_in
         self._unit = unit
         self._kleene = {v.name for branch in normal.branches for v in branch.variables if v.is_kleene}
+        self._fields_of_event = list(events)
+        self._is_whole = self._time == pa.int64()
         self.schema = pa.schema(self._fields())
         self._name = pa.repeat(normal.name, 1024)
         self._nothing = self.schema.empty_table()
@@ -94,7 +97,7 @@ class Output:
             case _:
                 return pa.float64()
 
-    def table(self, found: Sequence[tuple[Matches, Scope]]) -> pa.Table:
+    def table(self, found: Iterable[tuple[Matches, Scope]]) -> pa.Table:
         """The matches of all branches, one after the other."""
         parts = [self._rows(matches, scope) for matches, scope in found if len(matches)]
         if not parts:
@@ -104,16 +107,14 @@ class Output:
     def _rows(self, matches: Matches, scope: Scope) -> pa.Table:
         count = len(matches)
         name = self._name.slice(0, count) if count <= len(self._name) else pa.repeat(self._normal.name, count)
-        columns: list[pa.Array] = [
-            name,
-            *(self._times(ticks) for ticks in self._span(matches, scope)),
-        ]
+        start, end = self._span(matches, scope)
+        columns: list[pa.Array] = [name, self._times(start), self._times(end)]
         if matches.window_start is not None:
             columns.append(self._times(matches.window_start, self._window_type()))
-        bound = {name: matches.tuples.rows[:, place] for place, name in enumerate(matches.variables)}
         if self._normal.output is None:
-            columns += self._events_of(bound, count, scope)
+            columns += self._events_of(matches, count, scope)
         else:
+            bound = matches.columns
             columns += [self._column(item, bound, count, scope) for item in self._normal.output]
         return pa.Table.from_arrays(columns, schema=self.schema)
 
@@ -126,26 +127,29 @@ class Output:
         return times.min(axis=1), times.max(axis=1)
 
     def _times(self, ticks: Rows, type_: pa.DataType | None = None) -> pa.Array:
-        type_ = self._time if type_ is None else type_
-        if type_ == pa.int64():
-            return pa.array(ticks)
+        if type_ is None:
+            if self._is_whole:
+                return pa.array(ticks)
+            type_ = self._time
         return (
             _moments(pa.array(ticks), type_, self._unit)
             if not pa.types.is_integer(type_)
             else pa.array(ticks).cast(type_)
         )
 
-    def _events_of(self, bound: dict[str, Rows], count: int, scope: Scope) -> Iterable[pa.Array]:
+    def _events_of(self, matches: Matches, count: int, scope: Scope) -> list[pa.Array]:
         """A column for each variable; the events of single ones are looked up together."""
         names = self._normal.variables
+        if matches.variables == names and not self._kleene:
+            events = self._structs(matches.tuples.rows.T.reshape(-1), scope)
+            return [events.slice(place * count, count) for place in range(len(names))]
+        bound = matches.columns
         single = [name for name in names if name in bound and name not in self._kleene]
-        found = self._structs(np.concatenate([bound[name] for name in single]), scope) if single else None
-        for name in names:
-            if name in single:
-                assert found is not None
-                yield found.slice(single.index(name) * count, count)
-            else:
-                yield self._event(name, bound, count, scope)
+        found = self._structs(np.concatenate([bound[name] for name in single] or [NONE]), scope)
+        return [
+            found.slice(single.index(name) * count, count) if name in single else self._event(name, bound, count, scope)
+            for name in names
+        ]
 
     def _event(self, name: str, bound: dict[str, Rows], count: int, scope: Scope) -> pa.Array:
         if name not in bound:
@@ -160,7 +164,7 @@ class Output:
     def _structs(self, rows: Rows, scope: Scope) -> pa.Array:
         events = scope.store.events(rows)
         arrays = [column.combine_chunks() if column.num_chunks != 1 else column.chunk(0) for column in events.columns]
-        return pa.StructArray.from_arrays(arrays, fields=list(self._events))
+        return pa.StructArray.from_arrays(arrays, fields=self._fields_of_event)
 
     def _listing(self, numbers: Rows, scope: Scope) -> tuple[Rows, Rows]:
         """The members of sets as they are listed: by time; of one time, by their attributes."""

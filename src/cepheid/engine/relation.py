@@ -13,6 +13,7 @@ from cepheid.engine.snapshot import Arrays
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 _NONE = np.empty(0, dtype=np.int64)
+_LONG_AGO = -(2**62)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ class Relation:
     """Tuples that can be looked up: by time, sorted by their first event; or by key, in chains of one hash.
 
     They stand in arrays with room to grow, from ``_begin`` to ``_end``, so that to add a few costs little.
-    ``in_order``: whether the tuples are sorted by their first event, which by key they need not be.
+    ``newest``: no event in them is later. ``in_order``: whether the tuples are sorted by their first event, which by
+    key they need not be.
     """
 
     def __init__(self, width: int, *, keyed: bool = False) -> None:
@@ -70,6 +72,7 @@ class Relation:
         self._lo = self._hi = self._keys = _NONE
         self._begin = self._end = 0
         self._tuples = Tuples.empty(width)
+        self.newest = _LONG_AGO
 
     def __len__(self) -> int:
         return self._end - self._begin
@@ -84,6 +87,7 @@ class Relation:
         self._rows, self._lo, self._hi = tuples.rows, tuples.lo, tuples.hi
         self._begin, self._end = 0, len(tuples)
         self._tuples = tuples
+        self.newest = int(tuples.hi.max(initial=_LONG_AGO))
 
     def dump(self) -> Arrays:
         keys = {"keys": self.keys} if self.keyed else {}
@@ -131,6 +135,7 @@ class Relation:
                 keys, links = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
                 keys[:kept], links[:kept] = self.keys[:kept], self.links[:kept]
                 self._keys, self.links = keys, links
+        self.newest = max(self.newest, int(new.hi[0] if count == 1 else new.hi.max()))
         end = self._end + count
         self._rows[self._end : end] = new.rows
         self._lo[self._end : end] = new.lo

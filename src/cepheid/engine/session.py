@@ -106,6 +106,7 @@ class Session:
         how many satisfied each condition after the other. ``kept`` partial matches wait for more events now, ``peak``
         is the most there were after a push.
         """
+        self._catch_up()
         patterns = [
             {"pattern": normal.name, "branches": [[tally.report() for tally in branch] for branch in found]}
             for normal, found in self.tallies()
@@ -134,6 +135,7 @@ class Session:
     @property
     def work(self) -> int:
         """How many candidates were looked at and conditions evaluated."""
+        self._catch_up()
         tallies = [tally for state in self._states for run in state.runs.values() for tally in run.tallies]
         return sum(tally.steps.get(CANDIDATES, 0) + tally.evaluations for tally in tallies)
 
@@ -142,10 +144,12 @@ class Session:
 
         Rates come from exponential histograms, selectivities from random combinations of the events that are kept.
         """
+        self._catch_up()
         return {branch: found for state in self._states for branch, found in state.estimates().items()}
 
     def tallies(self) -> list[tuple[NormalForm, list[list[Tally]]]]:
         """For each pattern and branch what the parts of its plan have counted; nothing before the first event."""
+        self._catch_up()
         return [
             (normal, [branch for state in self._states for branch in state.tallies(normal.name)])
             for normal in self._normals
@@ -177,6 +181,7 @@ class Session:
 
     def snapshot(self) -> bytes:
         """The state as bytes; :meth:`Engine.restore` goes on exactly there."""
+        self._catch_up()
         meta = {
             "patterns": [str(pattern) for pattern in self._patterns],
             "plans": [plan_to_json(self._plans[b]) for n in self._normals for b in n.branches],
@@ -235,6 +240,10 @@ class Session:
         _refuse_clashes(self._normals, in_turn)
         return pa.unify_schemas(in_turn)
 
+    def _catch_up(self) -> None:
+        for state in self._states:
+            state.catch_up()
+
     def _batch(self, events: pa.Table) -> Batch:
         return Batch(events, self._columns, self._unit, self._types)
 
@@ -274,7 +283,7 @@ class Session:
         times = batch.times(self._columns.time, "time")
         if self._columns.tie_breaker is not None:
             batch.times(self._columns.tie_breaker, "tie-breaker")
-        if self._watermark is None or times.min() >= self._watermark:
+        if self._watermark is None or batch.span[0] >= self._watermark:
             return batch, None
         late = times < self._watermark
         return self._batch(batch.events.filter(pa.array(~late))), batch.events.filter(pa.array(late))

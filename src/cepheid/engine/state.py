@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.clock import Watermark
-from cepheid.engine.conditions import Scope
 from cepheid.engine.consume import Consumption
 from cepheid.engine.fields import PartitionCodes
 from cepheid.engine.ingest import Batch, Codes, EventColumns, EventTypes
@@ -22,6 +22,7 @@ from cepheid.engine.matches import Matches
 from cepheid.engine.observe import Arrivals, observe
 from cepheid.engine.output import Output
 from cepheid.engine.positions import Positions
+from cepheid.engine.postponed import postponed_of
 from cepheid.engine.program import EVERY, BranchProgram, FieldTable, LeafProgram
 from cepheid.engine.run import BranchRun
 from cepheid.engine.snapshot import Arrays, below, plan_from_json, plan_to_json, prefixed
@@ -92,6 +93,9 @@ class State:
         read = {(place, run.program.window) for key, run in self.runs.items() for _, place in self._reads[key]}
         self._arrivals = {key: Arrivals(key[1]) for key in sorted(read)}
         self._count_partial()
+        self._scopes = {n: [run.scope for key, run in self.runs.items() if key[0] == n] for n in self._outputs}
+        self._postponed = postponed_of(normals, schema, columns.time, unit)
+        self._nothing = {name: output.table([]) for name, output in self._outputs.items()}
         self._new_rows = 0  # since what is old was last forgotten
         self._live = 0  # rows in the store that were not old then
 
@@ -108,6 +112,7 @@ class State:
         A branch whose events are selected step by step has no use for one, and while a change is under way there is no
         other. If a new plan would go beyond the limits, the old one stays.
         """
+        self.catch_up()
         done = []
         for (name, _), run in self.runs.items():
             branch = run.program.branch
@@ -147,6 +152,12 @@ class State:
 
     # --- snapshots
 
+    def catch_up(self) -> None:
+        """Do what was put off, so that all that is kept and counted is as if it had not been."""
+        if self._postponed is not None and len(self._postponed):
+            found = self._push(self._batch(self._postponed.taken()), None)
+            assert not any(map(len, found.values())), "what was put aside completes no match"
+
     def meta(self) -> dict[str, Any]:
         partitions = [[list(names), codes.dump()] for names, codes in self._codes.partitions.items()]
         leaves = [tally.dump() for tally in self._leaf_tallies]
@@ -161,6 +172,7 @@ class State:
             "leaves": [*leaves, self.buffered.dump()],
             "arrivals": [arrivals.dump() for arrivals in self._arrivals.values()],
             "new rows": [self._new_rows, self._live],
+            "latest": None if self._postponed is None else self._postponed.latest,
         }
 
     def dump(self) -> Arrays:
@@ -176,6 +188,8 @@ class State:
     def load(self, arrays: Arrays, meta: dict[str, Any]) -> None:
         self._store.load(below("store", arrays))
         self._new_rows, self._live = meta["new rows"]
+        if self._postponed is not None:
+            self._postponed.latest = meta["latest"]
         self._codes.strings.load(meta["strings"])
         for names, keys in meta["partitions"]:
             self._codes.partitions.setdefault(tuple(names), PartitionCodes()).load(keys)
@@ -207,16 +221,24 @@ class State:
 
     def push(self, batch: Batch, watermark: Watermark | None) -> dict[str, pa.Table]:
         """Add events; by pattern, the matches that are decided now."""
+        if self._postponed is not None:
+            if self._postponed.takes(batch):
+                return self._nothing
+            if len(self._postponed):
+                batch = self._batch(self._postponed.taken(batch.events))
+        return self._push(batch, watermark)
+
+    def _batch(self, events: pa.Table) -> Batch:
+        return Batch(events, self._columns, self._unit, self._types)
+
+    def _push(self, batch: Batch, watermark: Watermark | None) -> dict[str, pa.Table]:
         taken = self._taken(batch)
         found: dict[str, list[Matches]] = {name: [] for name in self._outputs}
-        scopes: dict[str, list[Scope]] = {name: [] for name in self._outputs}
         for key, run in self.runs.items():
-            new = {variable: taken[place] for variable, place in self._reads[key]}
-            found[key[0]].append(run.push(new, watermark))
-            scopes[key[0]].append(run.scope)
+            found[key[0]].append(run.push({variable: taken[place] for variable, place in self._reads[key]}, watermark))
         for name, consumption in self._consumptions.items():
             found[name] = consumption.decide(found[name], watermark)
-        tables = {n: output.table(list(zip(found[n], scopes[n], strict=True))) for n, output in self._outputs.items()}
+        tables = {n: output.table(zip(found[n], self._scopes[n], strict=True)) for n, output in self._outputs.items()}
         self.buffered.keep(self._live + (0 if self._positions is None else self._positions.waiting))
         for run in self.runs.values():
             run.count_kept()
@@ -233,9 +255,9 @@ class State:
         some = [mask for mask in masks if mask is not None]
         if not some:
             return [NONE] * len(masks)
-        kept = np.flatnonzero(some[0] if len(some) == 1 else np.logical_or.reduce(some))
+        kept = np.flatnonzero(reduce(np.logical_or, some))
         every = len(kept) == len(batch)
-        columns = list(batch.columns(self._table, self._codes, kept))
+        columns = batch.columns(self._table, self._codes, kept)
         numbers = self._store.append(columns, batch.events if every else batch.events.take(pa.array(kept)))
         self._live += len(kept)
         taken = [NONE if mask is None else numbers[mask if every else mask[kept]] for mask in masks]

@@ -14,6 +14,8 @@ from cepheid.engine.snapshot import Arrays, table_from_array, table_to_array
 
 Rows = npt.NDArray[np.int64]
 MAX_PIECES = 32
+SMALL = 1024
+"""Pieces that together have no more rows are always put together: Arrow picks rows from one piece much faster."""
 FEW = 4096
 """So many rows are not worth looking through."""
 
@@ -35,9 +37,9 @@ class RowStore:
         self._table: pa.Table | None = None  # all pieces, once they were asked for
         self._next_look = FEW
 
-    def append(self, columns: Sequence[Rows], events: pa.Table) -> Rows:
-        """Add rows; their numbers."""
-        count = len(columns[TIME])
+    def append(self, columns: Sequence[Rows | int], events: pa.Table) -> Rows:
+        """Add rows; their numbers. A column of one value is that value."""
+        count = events.num_rows
         if self.size + count > self.values.shape[1]:
             larger = np.zeros((len(self.values), 2 * (self.size + count)), dtype=np.int64)
             larger[:, : self.size] = self.values[:, : self.size]
@@ -90,18 +92,24 @@ class RowStore:
         """All pieces as one table; only the smaller ones are copied for it, when there are many."""
         if not self._pieces:
             return self._schema.empty_table()
-        if len(self._pieces) > MAX_PIECES:
-            # The last pieces that together are no larger than the one before them become one. So sizes fall
-            # geometrically, and a row is copied a few times only.
-            rest, place = 0, len(self._pieces)
-            while place > 0 and (place > MAX_PIECES // 2 or self._pieces[place - 1].num_rows <= rest):
-                place -= 1
-                rest += self._pieces[place].num_rows
+        # The last pieces that together are no larger than the one before them become one, when there are many. So sizes
+        # fall geometrically, and a row is copied a few times only.
+        many = len(self._pieces) > MAX_PIECES
+        rest, place = 0, len(self._pieces)
+        while place > 0 and self._merges(place - 1, rest, many=many):
+            place -= 1
+            rest += self._pieces[place].num_rows
+        if place < len(self._pieces) - 1:
             self._pieces[place:] = [pa.concat_tables(self._pieces[place:]).combine_chunks()]
             self._table = None
         if self._table is None:
             self._table = self._pieces[0] if len(self._pieces) == 1 else pa.concat_tables(self._pieces)
         return self._table
+
+    def _merges(self, place: int, rest: int, *, many: bool) -> bool:
+        """Whether a piece goes together with those after it, which have ``rest`` rows."""
+        rows = self._pieces[place].num_rows
+        return rows + rest <= SMALL or (many and (place >= MAX_PIECES // 2 or rows <= rest))
 
     def _drop(self, rows: int) -> None:
         """Take rows from the front."""

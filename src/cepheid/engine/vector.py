@@ -130,7 +130,7 @@ def constant(value: Constant, unit: Unit) -> Vector:
             return Vector(DataType.INTERVAL, np.array([unit.ticks(nanoseconds)], dtype=np.int64))
 
 
-_PLAIN = frozenset({pa.int64(), pa.float64()})
+_PLAIN = {pa.int64().id: DataType.INTEGER, pa.float64().id: DataType.FLOAT}
 """Columns that are taken as they are."""
 
 
@@ -142,11 +142,11 @@ def from_arrow(array: pa.Array | pa.ChunkedArray, unit: Unit, name: str = "") ->
     """A column of the input. NaN becomes NULL; times are cast to the engine's unit."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
-    kind = data_type(array.type)
-    if array.null_count == 0 and array.type in _PLAIN:
-        return number(kind, array.to_numpy(), None)
+    plain = _PLAIN.get(array.type.id)
+    if plain is not None and array.null_count == 0:
+        return number(plain, array.to_numpy(), None)
     try:
-        return _from_arrow(array, kind, unit)
+        return _from_arrow(array, data_type(array.type), unit)
     except pa.ArrowInvalid as error:
         raise ColumnError(f"column {name!r} ({array.type}): {error}") from None
 
