@@ -22,8 +22,8 @@ class LeastSquaresMonitor:
     β is the model of all nodes' data, which nobody computes: of the last ``window`` observations of each node, or of
     all (None). ``ridge`` is λ of a penalty λ‖β‖²; ``ar1`` is φ, where each node's errors are an AR(1) process.
     ``zone``: ``"residual"``, or ``"paper"`` for the constraint (4.7), which is never larger. ``resolution``: what
-    happens when a node leaves its zone: ``"pool"``, ``"balance"``, or ``"poll"`` as in Algorithm 2. Nodes report for the
-    first time after ``warmup`` observations.
+    happens when a node leaves its zone: ``"pool"``, ``"balance"``, or ``"poll"`` as in Algorithm 2. Nodes report for
+    the first time after ``warmup`` observations.
 
     >>> rng = np.random.default_rng(1)
     >>> x = rng.normal(size=(3000, 4, 2))
