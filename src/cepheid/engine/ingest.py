@@ -89,8 +89,9 @@ class Codes:
         used = rows.values[:, : rows.size]
         for names, coder in self.partitions.items():
             coder.keep(used[table.partitions[names]])
-        parts = [coder.parts() for coder in self.partitions.values()]
-        self.strings.keep(np.concatenate([used[table.string_columns].reshape(-1), *parts]))
+        if len(self.strings):
+            parts = [coder.parts() for coder in self.partitions.values()]
+            self.strings.keep(np.concatenate([used[table.string_columns].reshape(-1), *parts]))
         self._next_look = max(MANY, 2 * (len(self.strings) + sum(map(len, self.partitions.values()))))
 
 
