@@ -245,6 +245,55 @@ def run(
 
 
 @app.command()
+def monitor(
+    file: Annotated[Path, typer.Argument(help="What nodes observe: CSV, Parquet, Arrow.", show_default=False)],
+    epsilon: Annotated[
+        float | None, typer.Option(help="How far the model in force may be from the present one.", show_default=False)
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Watch the average of readings instead: time, sensor, velocity, vehicles.", show_default=False
+        ),
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option(help="How many observations of each node count; all, if not said.", show_default=False)
+    ] = None,
+    node: Annotated[str, typer.Option(help="The column that says which node it is.")] = "node",
+    response: Annotated[str, typer.Option(help="The column that is predicted.")] = "y",
+    features: Annotated[
+        str | None,
+        typer.Option(help="The columns to predict from: a,b,c. If not said, all others.", show_default=False),
+    ] = None,
+    time: TimeColumn = "ts",
+    intercept: Annotated[bool, typer.Option("--intercept", help="The model has a constant too.")] = False,
+    ridge: Annotated[float, typer.Option(help="A penalty on large coefficients.", min=0)] = 0.0,
+    ar1: Annotated[
+        float | None, typer.Option(help="The autocorrelation of each node's errors.", show_default=False)
+    ] = None,
+    zone: Annotated[str, typer.Option(help="residual or paper.")] = "residual",
+    resolution: Annotated[str, typer.Option(help="pool, balance or poll.")] = "pool",
+    plot: Annotated[Path | None, typer.Option(help="Draw the run to this PNG file.", show_default=False)] = None,
+) -> None:
+    """Watch a regression model over many nodes with few messages, as if the file came as streams.
+
+    With --threshold instead of --epsilon: on which side of it the average of all sensors is.
+    """
+    from cepheid.cli.monitoring import Watched, run_average, run_model
+
+    with _failing_plainly():
+        if (epsilon is None) == (threshold is None):
+            fail("say either --epsilon, for a regression model, or --threshold, for an average")
+        if threshold is not None:
+            run_average(file, threshold, plot, out, err)
+            return
+        assert epsilon is not None
+        names = None if features is None else [name.strip() for name in features.split(",")]
+        watched = Watched(read_table(file), node, response, names, time, intercept)
+        run_model(watched, plot, out, err, epsilon, window, ridge, ar1, zone, resolution)
+
+
+@app.command()
 def bench(
     name: Annotated[
         str | None, typer.Argument(help="Which benchmark; without a name, all are listed.", show_default=False)

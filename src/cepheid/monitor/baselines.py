@@ -131,9 +131,12 @@ def best_period(beta: Floats, largest: float) -> int:
     >>> best_period(np.arange(100.0)[:, None], 6.5)
     7
     """
-    # Most periods are ruled out by a few rounds, so that few are looked at as a whole.
+    # A few rounds of each period rule most of them out, so that few are looked at as a whole.
     for period in range(len(beta), 1, -1):
-        some = beta[: 4 * period]
-        if np.nanmax(periodic_error(some, period)) <= largest and np.nanmax(periodic_error(beta, period)) <= largest:
+        starts = np.arange(0, len(beta), period)[:, None]
+        some = np.minimum(starts + np.linspace(0, period - 1, 9).astype(np.int64), len(beta) - 1)
+        if np.linalg.norm(beta[some] - beta[starts], axis=2).max() > largest:
+            continue
+        if periodic_error(beta, period).max() <= largest:
             return period
     return 1

@@ -11,7 +11,7 @@ import numpy as np
 from cepheid.monitor.coordinator import Action, Adopt, Coordinator, Poll, Resolution, Shift, Wait
 from cepheid.monitor.events import Balanced, ModelDrift, MonitorEvent, Pooled, Started, Time, Waiting
 from cepheid.monitor.kernels import Floats, Ints
-from cepheid.monitor.model import Settings, Zone
+from cepheid.monitor.model import Settings, Undetermined, Zone, fit
 from cepheid.monitor.nodes import Nodes
 from cepheid.monitor.observations import Observations, Stream, batches
 
@@ -65,6 +65,13 @@ class LeastSquaresMonitor:
     def model(self) -> Floats | None:
         """β₀; None while there is none in force."""
         return None if self._coordinator.model is None else self._coordinator.model.beta
+
+    def present(self) -> Floats | None:
+        """β, the model of all data now; None if they do not determine one. It is here to compare with: to know it, all
+        nodes would have to send their sums.
+        """
+        found = fit(self.settings, *self._nodes.totals())
+        return None if isinstance(found, Undetermined) else found.beta
 
     @property
     def messages(self) -> int:

@@ -59,6 +59,12 @@ class Nodes:
         """The nodes that have something to report."""
         return np.flatnonzero(self._state.outside)
 
+    def totals(self) -> tuple[Floats, Floats]:
+        """The sums of all nodes together."""
+        state = self._state
+        upper = np.triu((state.sum_a + state.rest_a).sum(axis=0))
+        return upper + np.triu(upper, 1).T, (state.sum_c + state.rest_c).sum(axis=0)
+
     def send(self, nodes: Ints) -> tuple[Floats, Floats]:
         """The sums of nodes, for the coordinator. They wait now for what it decides."""
         state = self._state
