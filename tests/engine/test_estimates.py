@@ -69,7 +69,7 @@ def test_memory_does_not_grow_with_new_strings() -> None:
         if start == 200_000:
             session = engine.restore(session.snapshot())
     assert found == 200_000
-    codes = session._states[0]._codes
+    codes = session._states[0]._intake.codes
     assert len(codes.strings) + sum(map(len, codes.partitions.values())) < 150_000
 
 

@@ -2,128 +2,138 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
 from cepheid.engine.joiner import NONE, Joiner, Rows
 from cepheid.engine.negation import Negations
-from cepheid.engine.program import BranchProgram, NegationProgram, is_set, kleene_columns
-from cepheid.engine.relation import Relation, Tuples, concatenate
+from cepheid.engine.network import Network, Node
+from cepheid.engine.program import BranchProgram, is_set, kleene_columns
+from cepheid.engine.relation import Relation, Tuples
 from cepheid.engine.search import Searcher
 from cepheid.engine.stage import Stage
-from cepheid.engine.tally import CANDIDATES, IN_ORDER, Tally
-from cepheid.plan.tree import Join, Leaf, Plan, Search, variables
+from cepheid.engine.tally import Tally
+from cepheid.plan.tree import Join, Leaf, Search, nodes
 
 Kept: TypeAlias = "tuple[Relation, tuple[str, ...]]"
 """A relation, with the names of its columns."""
 
 
-class _Node:
-    """A node of the plan at work: what it asks for, and what its parent finds of it."""
-
-    def __init__(self, plan: Plan, program: BranchProgram, *, keyed: bool = False) -> None:
-        self.variables = variables(plan)
-        self.relation = Relation(len(self.variables), keyed=keyed)
-        self.nothing = Tuples.empty(len(self.variables))
-        self.variable = plan.variable if isinstance(plan, Leaf) else None
-        self.negations: tuple[NegationProgram, ...] = ()
-        if isinstance(plan, Join):
-            node = program.joins[plan]
-            self.from_left, self.from_right, self.negations = node.from_left, node.from_right, node.negations
-            self.left = _Node(plan.left, program, keyed=self.from_right.key_slot >= 0)
-            self.right = _Node(plan.right, program, keyed=self.from_left.key_slot >= 0)
-            labels = (*self.from_left.labels, *self.from_left.external_labels)
-            self.tally = Tally("join", str(plan), (CANDIDATES, IN_ORDER, *labels))
-
-    def relations(self) -> list[Kept]:
-        below = [] if self.variable is not None else [*self.left.relations(), *self.right.relations()]
-        return [*below, (self.relation, self.variables)]
-
-    def joins(self) -> list[_Node]:
-        return [] if self.variable is not None else [*self.left.joins(), *self.right.joins(), self]
-
-
 class Core:
-    """The nodes of a plan, then the KL variables: from new events to new tuples over all variables."""
+    """A plan: its nodes in the network, or a search; then the KL variables. New events in, new tuples out.
 
-    def __init__(self, program: BranchProgram, joiner: Joiner, negations: Negations) -> None:
+    ``reads``: which of the leaves each variable reads. ``since``: the first row that matches may have.
+    ``numbers``: of the nodes, if they are those of a snapshot.
+    """
+
+    def __init__(
+        self,
+        program: BranchProgram,
+        joiner: Joiner,
+        negations: Negations,
+        network: Network,
+        reads: dict[str, int],
+        *,
+        since: int = 0,
+        numbers: Sequence[int] | None = None,
+    ) -> None:
         self.program = program
         self._joiner = joiner
-        self._negations = negations
-        self._root: _Node | Searcher | None = None
-        single: tuple[str, ...] = ()
+        self._network = network
+        self._since = since
+        self._nodes: list[Node] = []
+        self._searcher: Searcher | None = None
         if isinstance(program.plan, Search):
-            self._root = Searcher(program.plan.variables, program, joiner, negations)
-        elif program.plan is not None:
-            self._root = _Node(program.plan, program)
-        if program.plan is not None:
-            single = variables(program.plan)
+            self._searcher = Searcher(program.planned, program, joiner, negations)
+        elif program.plan is not None and not program.branch.stepwise:
+            self._nodes = network.add(program, reads, negations, joiner.window, since=since, numbers=numbers)
         self._stages = [Stage(stage, joiner) for stage in program.kleene]
-        names = [*single, *(column for stage in program.kleene for column in kleene_columns(stage.variable.name))]
-        self._order = [names.index(name) for name in program.columns]
-        self._as_is = self._order == sorted(self._order)
-        joins = self._root.joins() if isinstance(self._root, _Node) else []
-        self._counted = [(node.tally, node.relation) for node in joins]
+        names = (*program.planned, *(c for stage in program.kleene for c in kleene_columns(stage.variable.name)))
+        self._order = None if names == program.columns else [names.index(name) for name in program.columns]
+
+    def leave(self) -> list[Tally]:
+        """It is used no more. What was counted for it and for no other."""
+        dropped = self._network.remove(self._nodes[-1]) if self._nodes else []
+        self._nodes = []
+        return [*dropped, *self.own_tallies]
 
     def push(self, new: dict[str, Rows]) -> Tuples:
         """The new tuples, with the columns of the program."""
         tuples: Tuples | None = None
-        if isinstance(self._root, Searcher):
-            tuples = self._root.push(new)
-        elif self._root is not None:
-            tuples = self._new(self._root, new)
+        if self._searcher is not None:
+            tuples = self._searcher.push(new)
+        elif self._nodes:
+            tuples = self._own(self._network.new(self._nodes[-1]))
         for stage in self._stages:
             tuples = stage.push(tuples, new[stage.program.variable.name])
         assert tuples is not None
-        return tuples if self._as_is else Tuples(np.take(tuples.rows, self._order, axis=1), tuples.lo, tuples.hi)
+        return (
+            tuples if self._order is None else Tuples(np.take(tuples.rows, self._order, axis=1), tuples.lo, tuples.hi)
+        )
 
-    def _new(self, node: _Node, new: dict[str, Rows]) -> Tuples:
-        """The new tuples of a node, semi-naively: new(L) ⋈ all(R) ∪ old(L) ⋈ new(R)."""
-        if node.variable is not None:
-            rows = new[node.variable]
-            return self._joiner.tuples(rows) if len(rows) else node.nothing
-        left, right = self._new(node.left, new), self._new(node.right, new)
-        if not len(left) and not len(right):
-            return node.nothing
-        joiner = self._joiner
-        joiner.insert(node.right.relation, right, node.from_left)
-        found = [node.nothing]
-        if len(left):
-            found.append(joiner.pairs(left, node.right.relation, node.from_left, node.tally))
-        if len(right):
-            found.append(joiner.pairs(right, node.left.relation, node.from_right, node.tally, turned=True))
-        joiner.insert(node.left.relation, left, node.from_right)
-        return self._negations.at_first_chance(concatenate(found), node.negations)
+    def fill(self, events: Callable[[str], Rows]) -> None:
+        """Make the partial matches of the events that another plan has kept. Their matches have been found."""
+        tuples: Tuples | None = None
+        if self._searcher is not None:
+            tuples = self._searcher.push({name: events(name) for name in self.program.planned})
+        elif self._nodes and self._stages:
+            tuples = self._own(self._network.all(self._nodes[-1]))
+        for stage in self._stages:
+            tuples = stage.push(tuples, events(stage.program.variable.name))
+
+    def _own(self, tuples: Tuples) -> Tuples:
+        """Others may have a longer window, or have been there before."""
+        if len(tuples) and self._nodes[-1].window > self._joiner.window:
+            tuples = tuples.take(tuples.hi - tuples.lo <= self._joiner.window)
+        if len(tuples) and self._since > self._joiner.scope.store.base:
+            tuples = tuples.take(np.flatnonzero((tuples.rows >= self._since).all(axis=1)))
+        return tuples
 
     # --- what it keeps and has counted
 
     @property
-    def tallies(self) -> list[Tally]:
-        own: list[Tally] = []
-        if isinstance(self._root, Searcher):
-            own = [self._root.tally]
-        elif self._root is not None:
-            own = [node.tally for node in self._root.joins()]
+    def numbers(self) -> list[int]:
+        """Of its nodes."""
+        return [node.number for node in self._nodes]
+
+    @property
+    def shared_tallies(self) -> list[Tally]:
+        """What the nodes of its plan have counted by now, in its own words: other plans may have them too."""
+        plans = () if self.program.plan is None else nodes(self.program.plan)
+        return [
+            node.tally.seen_as(str(plan), self.program.joins[plan].labels)
+            for plan, node in zip(plans, self._nodes, strict=False)
+            if isinstance(plan, Join) and node.tally is not None
+        ]
+
+    @property
+    def own_tallies(self) -> list[Tally]:
+        own = [] if self._searcher is None else [self._searcher.tally]
         return [*own, *(stage.tally for stage in self._stages)]
 
-    def count_kept(self) -> None:
-        for tally, relation in self._counted:
-            tally.keep(len(relation))
-
     def relations(self) -> list[Kept]:
-        if self._root is None:
-            own: list[Kept] = []
-        else:
-            own = self._root.relations if isinstance(self._root, Searcher) else self._root.relations()
+        """What it keeps beside the nodes of the network."""
+        own = [] if self._searcher is None else self._searcher.relations
         return [*own, *(kept for stage in self._stages for kept in stage.relations)]
+
+    def rows(self) -> Iterator[Rows]:
+        """The rows of all tuples that are kept for it."""
+        yield from (relation.tuples.rows for relation, _ in self.relations())
+        yield from (kept.relation.tuples.rows for node in self._nodes for kept in node.kept.values())
 
     def events(self, name: str) -> Rows:
         """The rows that are kept of a variable."""
+        base = self._joiner.scope.store.base
         for relation, names in self.relations():
             if names == (name,) and len(relation):
                 rows: Rows = relation.tuples.rows[:, 0]
-                return rows[rows >= self._joiner.scope.store.base]
+                return rows[rows >= base]
+        for plan, node in zip(nodes(self.program.plan) if self.program.plan else (), self._nodes, strict=False):
+            if plan == Leaf(name):
+                rows = self._network.rows_of(node)
+                return rows[rows >= max(base, self._since)]
         return NONE
 
     def set_columns(self) -> list[Rows]:

@@ -52,17 +52,15 @@ class Joiner:
         if len(relation) > self.limit and len(probe.inner) > 1:
             raise self._too_many(probe.inner)
 
-    def pairs(
-        self, outer: Tuples, relation: Relation, probe: JoinProgram, tally: Tally, *, turned: bool = False
-    ) -> Tuples:
-        """Outer tuples with the inner ones that go with them; ``turned``: the inner rows come first."""
+    def pairs(self, outer: Tuples, relation: Relation, probe: JoinProgram, tally: Tally) -> Tuples:
+        """Outer tuples with the inner ones that go with them."""
         o, i = self.candidates(outer, relation, probe, tally)
         if not len(o):
             return Tuples.empty(len(probe.outer) + len(probe.inner))
         inner = relation.tuples
         return Tuples(
             *put_together(  # type: ignore[no-untyped-call]
-                outer.rows, outer.lo, outer.hi, inner.rows, inner.lo, inner.hi, o, i, turned
+                outer.rows, outer.lo, outer.hi, inner.rows, inner.lo, inner.hi, o, i, probe.outer_to, probe.inner_to
             )
         )
 

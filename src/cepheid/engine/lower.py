@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -32,20 +32,36 @@ from cepheid.language import syntax as s
 from cepheid.language.functions import DataType
 from cepheid.pattern.normal import Branch, Condition, ConditionKind, Negation, Variable
 from cepheid.pattern.order import transitive_closure, transitive_reduction
-from cepheid.plan.tree import Join, Plan, nodes, variables
+from cepheid.plan.sharing.identity import SubPattern, sub_pattern
+from cepheid.plan.tree import Join, Leaf, Plan, nodes, variables
 
 _OPERATORS = {
     "=": EQUAL, "<>": UNEQUAL, "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL,
 }  # fmt: skip
 
 
-def lower(branch: Branch, plan: Plan | None, table: FieldTable, window: int, negation: str = "auto") -> BranchProgram:
-    """The program of a branch; the columns that it needs are added to the table."""
+def lower(
+    branch: Branch,
+    plan: Plan | None,
+    table: FieldTable,
+    window: int,
+    negation: str = "auto",
+    *,
+    owner: Hashable = None,
+    share: bool = False,
+) -> BranchProgram:
+    """The program of a branch; the columns that it needs are added to the table.
+
+    ``share``: parts of the plan that mean the same as parts of other plans are to be the same as they. Else they are
+    only the same as parts of other plans of the same ``owner``.
+    """
     lowering = _Lowering(branch, table, negation)
-    joins = {
-        node: lowering.node(node, plan) for node in ([] if plan is None else nodes(plan)) if isinstance(node, Join)
-    }
-    columns = () if plan is None else variables(plan)
+    shared = _shared(branch, plan) if share else {}
+    joins: dict[Join, JoinNode] = {}
+    for node in () if plan is None else nodes(plan):
+        if isinstance(node, Join):
+            joins[node] = lowering.node(node, plan, joins, shared.get(node))
+    columns = () if plan is None else joins[plan].columns if isinstance(plan, Join) else variables(plan)
     leaves = {v.name: _leaf(v.name, v.type, branch.conditions) for v in branch.variables}
     if branch.stepwise:  # an event without a value is selected all the same, and the condition on it judged later
         leaves = {name: replace(leaf, needed=()) for name, leaf in leaves.items()}
@@ -60,8 +76,37 @@ def lower(branch: Branch, plan: Plan | None, table: FieldTable, window: int, neg
     negations = tuple(lowering.negation(n, columns) for n in branch.negations)
     return BranchProgram(
         branch, plan, leaves, joins, tuple(kleene), negations, window, columns, lowering.step, lowering.compared,
-        lowering.partition,
+        _keys(leaves, joins, shared, owner, share=share), lowering.partition,
     )  # fmt: skip
+
+
+def _shared(branch: Branch, plan: Plan | None) -> dict[Join, SubPattern]:
+    """What the joins of a plan mean, where that can be told."""
+    joins = [] if plan is None else [node for node in nodes(plan) if isinstance(node, Join)]
+    found = {join: sub_pattern(branch, join) for join in joins}
+    return {join: meaning for join, meaning in found.items() if meaning is not None}
+
+
+def _keys(
+    leaves: Mapping[str, LeafProgram],
+    joins: Mapping[Join, JoinNode],
+    shared: Mapping[Join, SubPattern],
+    owner: Hashable,
+    *,
+    share: bool,
+) -> dict[Plan, Hashable]:
+    """What each part of a plan means, to everyone or to its owner, and how it is put together.
+
+    A join that has dropped partial matches for a negated event, or one below it, means nothing to others.
+    """
+    keys: dict[Plan, Hashable] = {Leaf(name): leaf.key if share else (owner, name) for name, leaf in leaves.items()}
+    dropping: set[Plan] = set()
+    for join, node in joins.items():
+        if node.negations or join.left in dropping or join.right in dropping:
+            dropping.add(join)
+        meaning = owner if join in dropping else shared.get(join, owner)
+        keys[join] = (meaning, frozenset({keys[join.left], keys[join.right]}))
+    return keys
 
 
 class _Lowering:
@@ -78,21 +123,32 @@ class _Lowering:
         conditions = (*branch.conditions, *(c for n in branch.negations for c in n.conditions))
         self.compared = {c: found for c in conditions if (found := _compared(c, table)) is not None}
 
-    def node(self, join: Join, plan: Plan | None) -> JoinNode:
-        left, right = variables(join.left), variables(join.right)
+    def node(
+        self, join: Join, plan: Plan | None, below: Mapping[Join, JoinNode], shared: SubPattern | None
+    ) -> JoinNode:
+        left, right = (
+            below[side].columns if isinstance(side, Join) else variables(side) for side in (join.left, join.right)
+        )
+        columns = self._in_pattern_order({*left, *right}) if shared is None else shared.slots
         here = [c for c in self._branch.conditions if len(c.variables) > 1 and _meet(c, set(left), set(right))]
         last = join == plan and not self._sets
-        early = () if last and self._placement == "auto" else self._first_chances((*left, *right), (left, right))
-        return JoinNode(join, self._join(left, right, here), self._join(right, left, here), early)
+        early = () if last and self._placement == "auto" else self._first_chances(columns, (left, right))
+        from_left, from_right = (
+            self._join(outer, inner, here, columns) for outer, inner in ((left, right), (right, left))
+        )
+        return JoinNode(join, columns, from_left, from_right, early)
+
+    def _in_pattern_order(self, names: set[str]) -> tuple[str, ...]:
+        return tuple(v.name for v in self._branch.variables if v.name in names)
 
     def step(self, bound: frozenset[str], variable: str) -> SearchStep:
         """How a search goes on from bound variables. There are many ways to go, so they are lowered when taken."""
         if (bound, variable) not in self._steps:
-            outer = tuple(v.name for v in self._branch.variables if v.name in bound)
+            outer = self._in_pattern_order({*bound})
             here = [c for c in self._branch.conditions if len(c.variables) > 1 and _meet(c, set(bound), {variable})]
-            both = tuple(v.name for v in self._branch.variables if v.name in bound | {variable})
+            both = self._in_pattern_order({*bound, variable})
             early = self._first_chances(both, (outer, (variable,)))
-            self._steps[bound, variable] = SearchStep(self._join(outer, (variable,), here), early)
+            self._steps[bound, variable] = SearchStep(self._join(outer, (variable,), here, both), early)
         return self._steps[bound, variable]
 
     # --- conditions between tuples
@@ -102,8 +158,14 @@ class _Lowering:
         chosen = set(names)
         return transitive_reduction(frozenset((x, y) for x, y in self._closed if x in chosen and y in chosen))
 
-    def _join(self, outer: tuple[str, ...], inner: tuple[str, ...], conditions: list[Condition]) -> JoinProgram:
-        return _join(outer, inner, self._order((*outer, *inner)), conditions, self.compared, self.partition)
+    def _join(
+        self,
+        outer: tuple[str, ...],
+        inner: tuple[str, ...],
+        conditions: list[Condition],
+        columns: tuple[str, ...] | None = None,
+    ) -> JoinProgram:
+        return _join(outer, inner, self._order((*outer, *inner)), conditions, self.compared, self.partition, columns)
 
     # --- sets
 
@@ -285,7 +347,9 @@ def _join(
     conditions: list[Condition],
     compared: dict[Condition, Compared],
     partition: int | None,
+    columns: tuple[str, ...] | None = None,
 ) -> JoinProgram:
+    columns = (*outer, *inner) if columns is None else columns
     known = [
         (c, compared[c] if compared[c].left.variable in outer else compared[c].turned())
         for c in conditions
@@ -311,6 +375,8 @@ def _join(
     return JoinProgram(
         outer,
         inner,
+        np.array([columns.index(name) for name in outer], dtype=np.int64),
+        np.array([columns.index(name) for name in inner], dtype=np.int64),
         _pairs(
             (outer.index(last_column(x, outer)), inner.index(first_column(y, inner)))
             for x, y in order

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Hashable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from cepheid.engine.fields import over_row
 from cepheid.engine.kernels.join import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, TIE, UNEQUAL
+from cepheid.engine.tally import CANDIDATES, IN_ORDER
 from cepheid.language import syntax as s
 from cepheid.language.functions import DataType
 from cepheid.language.text import expression_text
 from cepheid.pattern.checks.types import type_of
 from cepheid.pattern.normal import Branch, Condition, Negation, Variable
 from cepheid.pattern.schema import Columns
-from cepheid.plan.tree import Join, Plan
+from cepheid.plan.tree import Join, Plan, variables
 
 
 @dataclass(slots=True)
@@ -90,6 +91,17 @@ class LeafProgram:
     needed: tuple[s.Expression, ...]
     labels: tuple[str, ...] = ()  # the filters in words
 
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Of its funnel."""
+        kind = "every event" if self.type is None else f"{self.type} events"
+        return (kind, *self.labels, *(("with every value that is compared",) if self.needed else ()))
+
+    @property
+    def key(self) -> Hashable:
+        """Whatever the variable is called."""
+        return self.type, self.filters, self.needed
+
 
 @dataclass(frozen=True, slots=True)
 class JoinProgram:
@@ -98,10 +110,13 @@ class JoinProgram:
     ``after`` and ``before``: pairs of slots of the outer and the inner side. ``key``: the comparison by which inner
     tuples are found. ``labels``: the conditions in words, as the kernel has them.
     ``external``: conditions that are evaluated on the pairs that a kernel lets through.
+    ``outer_to`` and ``inner_to``: which columns of the result those of the two sides become.
     """
 
     outer: tuple[str, ...]
     inner: tuple[str, ...]
+    outer_to: npt.NDArray[np.int64]
+    inner_to: npt.NDArray[np.int64]
     after: npt.NDArray[np.int64]
     before: npt.NDArray[np.int64]
     conditions: npt.NDArray[np.int64]
@@ -122,13 +137,19 @@ class JoinProgram:
 class JoinNode:
     """A join of the plan, seen from either side: which is outer changes, what is asked does not.
 
-    ``negations``: those that have their first chance here.
+    ``columns``: of its tuples. ``negations``: those that have their first chance here.
     """
 
     plan: Join
+    columns: tuple[str, ...]
     from_left: JoinProgram
     from_right: JoinProgram
     negations: tuple[NegationProgram, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The steps of its funnel."""
+        return (CANDIDATES, IN_ORDER, *self.from_left.labels, *self.from_left.external_labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +210,8 @@ class BranchProgram:
     """All that is needed to run a branch. Its plan is about single events; KL variables follow, one after the other.
 
     ``step``: for a plan that is a search, how to go from some bound variables to one more. ``compared``: the conditions
-    that a kernel can check.
+    that a kernel can check. ``keys``: what the parts of the plan mean; parts of other plans with the same key are the
+    same.
     """
 
     branch: Branch
@@ -202,7 +224,22 @@ class BranchProgram:
     columns: tuple[str, ...]  # of a match's tuple
     step: Callable[[frozenset[str], str], SearchStep]
     compared: Mapping[Condition, Compared]
+    keys: Mapping[Plan, Hashable]
     partition: int | None = None
+
+    @property
+    def all_leaves(self) -> list[LeafProgram]:
+        """Those of negated variables too."""
+        return [*self.leaves.values(), *(negation.leaf for negation in self.negations)]
+
+    @property
+    def planned(self) -> tuple[str, ...]:
+        """The columns of what the plan finds."""
+        if self.plan is None:
+            return ()
+        if isinstance(self.plan, Join):
+            return self.joins[self.plan].columns
+        return tuple(v.name for v in self.branch.variables if v.name in variables(self.plan))
 
 
 _OWN = "\x01"

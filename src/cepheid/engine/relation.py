@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -29,6 +30,10 @@ class Tuples:
 
     def take(self, chosen: npt.NDArray[np.bool_] | Rows | slice) -> Tuples:
         return Tuples(self.rows[chosen], self.lo[chosen], self.hi[chosen])
+
+    def renumbered(self, change: Callable[[Rows], Rows]) -> Tuples:
+        """Rows have new numbers; below zero are numbers of sets."""
+        return Tuples(np.where(self.rows < 0, self.rows, change(np.maximum(self.rows, 0))), self.lo, self.hi)
 
     def dump(self) -> Arrays:
         return {"rows": self.rows, "lo": self.lo, "hi": self.hi}
@@ -158,13 +163,22 @@ class Relation:
             return
         young: npt.NDArray[np.bool_] = self._tuples.lo >= time
         if young.sum() * 2 < len(young):  # the chains are made anew, so it must be worth it
-            rest = np.flatnonzero(young)
-            if not self.in_order:
-                rest = rest[np.argsort(self._tuples.lo[rest], kind="stable")]
-                self.in_order = True
-            self.tuples = self._tuples.take(rest)
-            if self.keyed:
-                self._rekey(self.keys[rest])
+            self._keep(np.flatnonzero(young))
+
+    def purge(self, base: int) -> None:
+        """Forget the tuples that have a row before ``base``, which is there no more."""
+        here = (self._tuples.rows >= base).all(axis=1)
+        if not here.all():
+            self._keep(np.flatnonzero(here))
+
+    def _keep(self, rest: Rows) -> None:
+        if not self.in_order:
+            rest = rest[np.argsort(self._tuples.lo[rest], kind="stable")]
+            self.in_order = True
+        keys = self.keys[rest] if self.keyed else _NONE
+        self.tuples = self._tuples.take(rest)
+        if self.keyed:
+            self._rekey(keys)
 
     def _rekey(self, keys: Rows) -> None:
         self._keys = self.keys = keys

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from cepheid.engine.core import Core, Kept
 from cepheid.engine.joiner import FOREVER, NONE, Joiner, Rows
 from cepheid.engine.matches import Matches, joined
 from cepheid.engine.negation import Negations
+from cepheid.engine.network import Network
 from cepheid.engine.program import BranchProgram, a_row, is_set
 from cepheid.engine.relation import Tuples, concatenate
 from cepheid.engine.sets import Sets
@@ -24,6 +26,17 @@ from cepheid.engine.waiting import Waiting
 from cepheid.language import syntax as s
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the runs of a session have in common."""
+
+    network: Network
+    store: RowStore
+    unit: Unit
+    ties: bool
+    limit: int
+
+
 class BranchRun:
     """The state of one branch: what the nodes of its plan keep, and matches that wait for a negated event.
 
@@ -31,19 +44,32 @@ class BranchRun:
     on beside it, for the matches that have an event from before the change, until no such event is left.
     """
 
-    def __init__(self, program: BranchProgram, store: RowStore, unit: Unit, *, ties: bool, limit: int) -> None:
+    def __init__(
+        self,
+        program: BranchProgram,
+        setting: Setting,
+        reads: dict[str, int],
+        *,
+        since: int = 0,
+        numbers: Sequence[int] | None = None,
+    ) -> None:
+        """``reads``: which leaf each variable reads. ``since``, ``numbers``: see :class:`Core`."""
+        store, unit = setting.store, setting.unit
         self.program = program
         self.sets = Sets()
         kleene = frozenset(k.variable.name for k in program.kleene)
-        self.scope = Scope(store, self.sets, unit, ties, kleene)
+        self.scope = Scope(store, self.sets, unit, setting.ties, kleene)
         self._store = store
         self._unit = unit
         self._slide = program.branch.slide
         # A window of SLIDE does not hold its end: its first and last event are less than its length apart.
         self._window = min(program.window - (1 if self._slide else 0), FOREVER)
-        self._joiner = Joiner(self.scope, self._window, limit)
+        self._joiner = Joiner(self.scope, self._window, setting.limit)
         self.negations = Negations(program.negations, self._joiner, program.window)
-        self._core = Core(program, self._joiner, self.negations)
+        self._network = setting.network
+        self._reads = reads
+        self._since = since
+        self._core = self._core_of(program, since=since, numbers=numbers)
         self._elder: Core | None = None  # the plan before …
         self._first_new = 0  # … and the first row that came after the change
         self._past = Tally("past", "plans before", (CANDIDATES,))
@@ -51,6 +77,15 @@ class BranchRun:
         self._waiting = Waiting(store)  # for a negated event
         self._held = Waiting(store)  # for a competing match
         self.waiting_tally = Tally("waiting", "matches that wait for the watermark", ())
+
+    def _core_of(self, program: BranchProgram, *, since: int, numbers: Sequence[int] | None = None) -> Core:
+        return Core(program, self._joiner, self.negations, self._network, self._reads, since=since, numbers=numbers)
+
+    def leave(self) -> None:
+        """The pattern is gone."""
+        for core in (self._core, self._elder):
+            if core is not None:
+                core.leave()
 
     def hold(self, matches: Matches) -> None:
         """Keep matches back that may compete with others."""
@@ -69,10 +104,26 @@ class BranchRun:
 
     @property
     def tallies(self) -> list[Tally]:
-        return [*self._core.tallies, *self.negations.tallies.values(), self.waiting_tally, self._past]
+        """What was counted for this branch, be it for others too."""
+        shared = [tally for core in self._cores for tally in core.shared_tallies]
+        return [*shared, *self.own_tallies]
+
+    @property
+    def own_tallies(self) -> list[Tally]:
+        own = [tally for core in self._cores for tally in core.own_tallies]
+        return [*own, *self.negations.tallies.values(), self.waiting_tally, self._past]
+
+    @property
+    def _cores(self) -> list[Core]:
+        return [self._core] if self._elder is None else [self._core, self._elder]
+
+    @property
+    def work(self) -> int:
+        """How many candidates the plan in force has looked at and conditions it has evaluated."""
+        tallies = (*self._core.shared_tallies, *self._core.own_tallies, *self.negations.tallies.values())
+        return sum(tally.steps.get(CANDIDATES, 0) + tally.evaluations for tally in tallies)
 
     def count_kept(self) -> None:
-        self._core.count_kept()
         self.waiting_tally.keep(len(self._waiting) + len(self._held))
 
     # --- another plan
@@ -84,23 +135,41 @@ class BranchRun:
     def change(self, program: BranchProgram, *, rebuild: bool) -> None:
         """Go on with another plan. While one change is under way there is no other."""
         assert self._elder is None
-        old, core = self._core, Core(program, self._joiner, self.negations)
-        if rebuild:  # all tuples that come of it have been found before
-            core.push({v.name: old.events(v.name) for v in program.branch.variables})
+        old = self._core
+        core = self._core_of(program, since=self._since if rebuild else self._store.base + self._store.size)
+        if rebuild:
+            try:
+                core.fill(old.events)
+            except BaseException:
+                core.leave()
+                raise
+            self._give_up(old)
         else:
             self._elder, self._first_new = old, self._store.base + self._store.size
-        for tally in old.tallies:
-            self._past.evaluations += tally.evaluations
-            self._past.steps[CANDIDATES] += tally.steps.get(CANDIDATES, 0)
         self.program, self._core = program, core
 
-    def run_beside(self, elder: BranchProgram, first_new: int) -> None:
-        """Have an old plan, yet without events, for the matches with a row before ``first_new``."""
-        self._elder, self._first_new = Core(elder, self._joiner, self.negations), first_new
+    def _give_up(self, core: Core) -> None:
+        """What a plan before has counted stays counted."""
+        for tally in core.leave():
+            self._past.evaluations += tally.evaluations
+            self._past.steps[CANDIDATES] += tally.steps.get(CANDIDATES, 0)
 
-    def elder(self) -> tuple[BranchProgram, int] | None:
-        """The old plan's program and the first row that it leaves alone, while a change is under way."""
-        return None if self._elder is None else (self._elder.program, self._first_new)
+    def run_beside(self, elder: BranchProgram, first_new: int, numbers: Sequence[int]) -> None:
+        """Have an old plan, yet without events, for the matches with a row before ``first_new``."""
+        self._elder, self._first_new = self._core_of(elder, since=self._since, numbers=numbers), first_new
+
+    def elder(self) -> tuple[BranchProgram, int, list[int]] | None:
+        """While a change is under way: the old plan's program, the first row that it leaves alone, and its nodes."""
+        return None if self._elder is None else (self._elder.program, self._first_new, self._elder.numbers)
+
+    @property
+    def numbers(self) -> list[int]:
+        """Of the nodes of its plan."""
+        return self._core.numbers
+
+    @property
+    def since(self) -> int:
+        return self._since
 
     def _with_old(self, tuples: Tuples) -> Mask:
         """Which tuples have an event from before the change."""
@@ -114,11 +183,11 @@ class BranchRun:
 
     def _retire_elder(self) -> None:
         """The old plan may go when none of the events from before the change is left."""
-        if self._elder is not None:
-            rows = [relation.tuples.rows for relation, _ in self._elder.relations() if len(relation)]
-            if not any(((r >= self._store.base) & (r < self._first_new)).any() for r in rows):
-                self._past.evaluations += sum(tally.evaluations for tally in self._elder.tallies)
-                self._elder = None
+        if self._elder is None:
+            return
+        if not any(((r >= self._store.base) & (r < self._first_new)).any() for r in self._elder.rows()):
+            self._give_up(self._elder)
+            self._elder = None
 
     # --- snapshots
 
@@ -144,10 +213,10 @@ class BranchRun:
                 place += 1
 
     def meta(self) -> list[dict[str, Any]]:
-        return [tally.dump() for tally in self.tallies]
+        return [tally.dump() for tally in self.own_tallies]
 
     def load_meta(self, found: list[dict[str, Any]]) -> None:
-        for tally, counts in zip(self.tallies, found, strict=True):
+        for tally, counts in zip(self.own_tallies, found, strict=True):
             tally.load(counts)
 
     # --- one push
@@ -216,15 +285,10 @@ class BranchRun:
     def renumber(self, change: Callable[[Rows], Rows]) -> None:
         """Rows have new numbers."""
         for relation, _ in self._kept():
-            relation.tuples = self._renumbered(relation.tuples, change)
+            relation.tuples = relation.tuples.renumbered(change)
         for kept in (self._waiting, self._held):
-            kept.change(lambda m: Matches(m.variables, self._renumbered(m.tuples, change), m.window_start))
+            kept.change(lambda m: Matches(m.variables, m.tuples.renumbered(change), m.window_start))
         self.sets.members = change(self.sets.members)
-
-    @staticmethod
-    def _renumbered(tuples: Tuples, change: Callable[[Rows], Rows]) -> Tuples:
-        rows = np.where(tuples.rows < 0, tuples.rows, change(np.maximum(tuples.rows, 0)))
-        return Tuples(rows, tuples.lo, tuples.hi)
 
     def _set_columns(self) -> list[Rows]:
         """Every column that holds numbers of sets."""

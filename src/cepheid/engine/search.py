@@ -124,8 +124,4 @@ class Searcher:
         """The tuples with one more variable, its column in the place that it has in the pattern."""
         step = self._step(bound, variable)
         found = self._joiner.pairs(tuples, self._relation(variable, step.probe), step.probe, self.tally)
-        names = [v for v in self._names if v in bound]
-        place = sum(self._names.index(v) < self._names.index(variable) for v in names)
-        order = [*range(place), len(names), *range(place, len(names))]
-        found = Tuples(np.ascontiguousarray(found.rows[:, order]), found.lo, found.hi)
         return self._negations.at_first_chance(found, step.negations)

@@ -37,8 +37,10 @@ class Session:
         *,
         limit: int,
         negation: str,
+        share: bool = False,
         follower: Follower | None = None,
     ) -> None:
+        self._share = share
         self._follower = follower
         self._patterns = patterns
         self._normals = normals
@@ -111,7 +113,7 @@ class Session:
             {"pattern": normal.name, "branches": [[tally.report() for tally in branch] for branch in found]}
             for normal, found in self.tallies()
         ]
-        tallies = [tally for _, found in self.tallies() for branch in found for tally in branch]
+        tallies = [tally for state in self._states for tally in state.all_tallies]
         return {
             "events": self.counts["events"],
             "late events": self.counts["late events"],
@@ -206,7 +208,7 @@ class Session:
         self.counts = Counter(meta["counts"])
         self._late = [table_from_array(array) for name, array in arrays.items() if name.startswith("late ")]
         if "schema" in arrays:
-            self.prepare(table_from_array(arrays["schema"]).schema)
+            self._prepared(table_from_array(arrays["schema"]).schema, meta["states"])
             for place, (state, found) in enumerate(zip(self._states, meta["states"], strict=True)):
                 state.load(below(f"state {place}", arrays), found)
 
@@ -218,17 +220,25 @@ class Session:
         >>> session.prepare(pyarrow.schema({"ts": "int64", "type": "string", "x": "double"})).names
         ['pattern', 'start', 'end', 'x']
         """
+        return self._prepared(schema)
+
+    def _prepared(self, schema: pa.Schema, states: list[dict[str, Any]] | None = None) -> pa.Schema:
+        """``states``: those of a snapshot."""
         given, schema = schema, without_views(schema)
         if self._schema is None:
             names = {"time": self._columns.time, "type": self._columns.type, "tie_breaker": self._columns.tie_breaker}
             check(self._patterns, schema, **names)  # type: ignore[arg-type]
             self._unit = unit_of(self._normals, schema)
+            groups: list[tuple[tuple[NormalForm, ...], Any]] = [(group, None) for group in _by_clock(self._normals)]
+            if states is not None:
+                by_name = {normal.name: normal for normal in self._normals}
+                groups = [(tuple(by_name[name] for name in found["patterns"]), found["runs"]) for found in states]
             self._states = [
                 State(
                     group, self._plans, self._columns, schema, self._unit, self._types,
-                    limit=self._limit, negation=self._negation,
+                    limit=self._limit, negation=self._negation, share=self._share, runs=runs,
                 )
-                for group in _by_clock(self._normals)
+                for group, runs in groups
             ]  # fmt: skip
             self._given, self._schema = given, given if schema.equals(given) else schema
         elif not schema.equals(self._schema):

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.clock import Watermark
+from cepheid.engine.conditions import Scope
 from cepheid.engine.consume import Consumption
-from cepheid.engine.fields import PartitionCodes
-from cepheid.engine.ingest import Batch, Codes, EventColumns, EventTypes
-from cepheid.engine.joiner import FOREVER, NONE, LimitError
-from cepheid.engine.kernels.join import TIME
+from cepheid.engine.ingest import Batch, EventColumns, EventTypes
+from cepheid.engine.intake import Intake
+from cepheid.engine.joiner import LimitError
 from cepheid.engine.lower import lower
 from cepheid.engine.matches import Matches
-from cepheid.engine.observe import Arrivals, observe
+from cepheid.engine.network import Network
+from cepheid.engine.observe import observe
 from cepheid.engine.output import Output
 from cepheid.engine.positions import Positions
 from cepheid.engine.postponed import postponed_of
 from cepheid.engine.program import EVERY, BranchProgram, FieldTable, LeafProgram
-from cepheid.engine.run import BranchRun
+from cepheid.engine.run import BranchRun, Setting
+from cepheid.engine.sets import Sets
 from cepheid.engine.snapshot import Arrays, below, plan_from_json, plan_to_json, prefixed
 from cepheid.engine.stepwise import StepwiseRun
-from cepheid.engine.store import RowStore
 from cepheid.engine.tally import PARTIAL, Tally
 from cepheid.engine.vector import Unit
 from cepheid.language import syntax as s
@@ -43,7 +43,7 @@ class State:
     def __init__(
         self,
         normals: tuple[NormalForm, ...],
-        plans: dict[Branch, Plan | None],
+        plans: Mapping[Branch, Plan | None],
         columns: EventColumns,
         schema: pa.Schema,
         unit: Unit,
@@ -51,60 +51,114 @@ class State:
         *,
         limit: int,
         negation: str,
+        share: bool = False,
+        runs: list[tuple[int, list[int]]] | None = None,
     ) -> None:
+        """``runs``: of a snapshot, for each run the first row that it sees and the numbers of its nodes."""
         self.schema = schema
-        self._normals = normals
         self._columns = columns
         self._unit = unit
-        known = columns_of(schema, time=columns.time, type=columns.type, tie_breaker=columns.tie_breaker)
-        self._table = FieldTable(known, columns.type is not None)
-        self._codes = Codes()
-        counted = normals[0].branches[0].window.kind is s.WindowKind.EVENTS
+        self._types = types
+        self._negation = negation
+        self._share = share
+        self._changes = 0
+        self._known = columns_of(schema, time=columns.time, type=columns.type, tie_breaker=columns.tie_breaker)
+        table = FieldTable(self._known, columns.type is not None)
         self._positions: Positions | None = None
+        self._times_in: int | None = None
+        counted = normals[0].branches[0].window.kind is s.WindowKind.EVENTS
+        if counted:  # matches still start and end at a time
+            self._times_in = table.column(s.Attribute("", columns.time))
+        self._intake = Intake(columns, table, schema)
+        self._store = self._intake.store
         if counted:
             names = normals[0].branches[0].partition
             self._positions = Positions(
-                names, columns, self._codes, unit, self._table.partition(names) if names else None
+                names, columns, self._intake.codes, unit, table.partition(names) if names else None
             )
-        live = [(normal, branch) for normal in normals for branch in normal.branches if branch.never is None]
-        self._negation = negation
-        programs = [(normal, self._lowered(normal, b, plans[b])) for normal, b in live]
-        # Where events are counted, matches still start and end at a time.
-        time = self._table.column(s.Attribute("", columns.time)) if counted else None
-        self._store = RowStore(len(self._table), schema)
         ties = columns.tie_breaker is not None and not counted
-        self.runs = {
-            (normal.name, place): _run_of(program)(program, self._store, unit, ties=ties, limit=limit)
-            for place, (normal, program) in enumerate(programs)
-        }
-        self._consumptions = {n.name: self._consumption(n) for n in normals if n.selection.consume}
+        self._network = Network(Scope(self._store, Sets(), unit, ties, frozenset()), limit)
+        self._setting = Setting(self._network, self._store, unit, ties, limit)
+        self.normals: tuple[NormalForm, ...] = ()
+        self.runs: dict[tuple[str, int], BranchRun] = {}
+        # Per run, which of the leaves each of its variables reads: looked up once, not in every push.
+        self._reads: dict[tuple[str, int], dict[str, int]] = {}
+        self._consumptions: dict[str, Consumption] = {}
+        self._outputs: dict[str, Output] = {}
+        self.buffered = Tally("buffer", "events", ())
+        self._new_rows = 0  # since what is old was last forgotten
+        for normal in normals:
+            self._admit(normal, plans, runs)
+        self._settle()
+
+    # --- patterns come and go
+
+    def add(self, normal: NormalForm, plans: Mapping[Branch, Plan | None]) -> None:
+        """One more pattern. It sees events from now on."""
+        self.catch_up()
+        self._admit(normal, plans)
+        self._settle()
+
+    def remove(self, name: str) -> None:
+        """A pattern less, with all that waits for it."""
+        self.catch_up()
+        for key in [key for key in self.runs if key[0] == name]:
+            self.runs.pop(key).leave()
+            del self._reads[key]
+        self._consumptions.pop(name, None)
+        del self._outputs[name]
+        self.normals = tuple(normal for normal in self.normals if normal.name != name)
+        self._settle()
+
+    def _admit(
+        self,
+        normal: NormalForm,
+        plans: Mapping[Branch, Plan | None],
+        runs: list[tuple[int, list[int]]] | None = None,
+    ) -> None:
+        for place, branch in enumerate(normal.branches):
+            if branch.never is not None:
+                continue
+            key = normal.name, place
+            program = self._lowered(normal, branch, plans[branch], key)
+            reads = self._reads[key] = self._intake.admit(program)
+            since, numbers = self._store.base + self._store.size, None
+            if runs is not None:
+                since, numbers = runs[len(self.runs)]
+            run_of = StepwiseRun if branch.stepwise else BranchRun
+            self.runs[key] = run_of(program, self._setting, reads, since=since, numbers=numbers)
+        self.normals = (*self.normals, normal)
+        self._outputs[normal.name] = Output(
+            normal, self.schema, self._columns.time, self._known, self._unit, self._times_in
+        )
+        if normal.selection.consume:
+            self._consumptions[normal.name] = self._consumption(normal)
+
+    def _settle(self) -> None:
+        """Once the patterns are there."""
+        self._intake.retain(
+            (p, run.program.window) for key, run in self.runs.items() for p in self._reads[key].values()
+        )
         # A match that is kept back ends up to a window before the watermark, and starts up to a window before that.
         horizons = [run.horizon for run in self.runs.values()]
         self._horizon = max(horizons, default=0) * (2 if self._consumptions else 1)
-        self._outputs = {n.name: Output(n, schema, columns.time, known, unit, time) for n in normals}
-        self._types = types
-        self._leaves = list(dict.fromkeys(leaf for run in self.runs.values() for leaf in _leaves(run)))
-        self._leaf_tallies = [_leaf_tally(leaf) for leaf in self._leaves]
-        # Per run, which of the leaves each of its variables reads: looked up once, not in every push.
-        self._reads = {
-            key: [(leaf.variable, self._leaves.index(leaf)) for leaf in _leaves(run)] for key, run in self.runs.items()
-        }
-        self.buffered = Tally("buffer", "events", ())
-        read = {(place, run.program.window) for key, run in self.runs.items() for _, place in self._reads[key]}
-        self._arrivals = {key: Arrivals(key[1]) for key in sorted(read)}
-        self._count_partial()
         self._scopes = {n: [run.scope for key, run in self.runs.items() if key[0] == n] for n in self._outputs}
-        self._postponed = postponed_of(normals, schema, columns.time, unit)
+        self._postponed = postponed_of(self.normals, self.schema, self._columns.time, self._unit)
         self._nothing = {name: output.table([]) for name, output in self._outputs.items()}
-        self._new_rows = 0  # since what is old was last forgotten
-        self._live = 0  # rows in the store that were not old then
+        self._find_partial()
 
-    def _count_partial(self) -> None:
-        self._partial = [t for run in self.runs.values() for t in run.tallies if t.kind in PARTIAL]
+    @property
+    def all_tallies(self) -> list[Tally]:
+        """All that was counted, what several branches share once."""
+        runs = [tally for run in self.runs.values() for tally in run.own_tallies]
+        return [*self._intake.tallies, *self._network.tallies, *runs]
 
     @property
     def partial_matches(self) -> int:
         return sum(tally.kept for tally in self._partial)
+
+    def _find_partial(self) -> None:
+        self._partial = [tally for tally in self.all_tallies if tally.kind in PARTIAL]
 
     def change(self, plans: Mapping[Branch, Plan], *, rebuild: bool) -> list[Branch]:
         """Give branches other plans; those for which it was done.
@@ -114,24 +168,30 @@ class State:
         """
         self.catch_up()
         done = []
-        for (name, _), run in self.runs.items():
+        for key, run in self.runs.items():
             branch = run.program.branch
             plan = plans.get(branch)
             if plan is None or plan == run.program.plan or branch.stepwise or run.is_changing:
                 continue
-            normal = next(n for n in self._normals if n.name == name)
+            normal = next(n for n in self.normals if n.name == key[0])
+            self._changes += 1
+            owner = key if rebuild else (*key, self._changes)
             with suppress(LimitError):
-                run.change(self._lowered(normal, branch, plan), rebuild=rebuild)
+                run.change(self._lowered(normal, branch, plan, owner, share=rebuild), rebuild=rebuild)
                 done.append(branch)
-        self._count_partial()
+        self._find_partial()
         return done
 
     @property
     def schemas(self) -> dict[str, pa.Schema]:
         return {name: output.schema for name, output in self._outputs.items()}
 
-    def _lowered(self, normal: NormalForm, branch: Branch, plan: Plan | None) -> BranchProgram:
-        program = lower(branch, plan, self._table, self._length(branch.window), self._negation)
+    def _lowered(
+        self, normal: NormalForm, branch: Branch, plan: Plan | None, owner: Hashable, *, share: bool = True
+    ) -> BranchProgram:
+        window = self._length(branch.window)
+        share = share and self._share
+        program = lower(branch, plan, self._intake.table, window, self._negation, owner=owner, share=share)
         if normal.selection.strategy is s.Strategy.STRICT:
             return replace(program, leaves={**program.leaves, EVERY: LeafProgram(EVERY, None, (), ())})
         return program
@@ -159,24 +219,23 @@ class State:
             assert not any(map(len, found.values())), "what was put aside completes no match"
 
     def meta(self) -> dict[str, Any]:
-        partitions = [[list(names), codes.dump()] for names, codes in self._codes.partitions.items()]
-        leaves = [tally.dump() for tally in self._leaf_tallies]
         return {
-            "strings": self._codes.strings.dump(),
-            "partitions": partitions,
+            "intake": self._intake.meta(),
             "counts": [run.meta() for run in self.runs.values()],
             "elders": [
-                None if found is None else [plan_to_json(found[0].plan), found[1]]
+                None if found is None else [plan_to_json(found[0].plan), *found[1:]]
                 for found in (run.elder() for run in self.runs.values())
             ],
-            "leaves": [*leaves, self.buffered.dump()],
-            "arrivals": [arrivals.dump() for arrivals in self._arrivals.values()],
-            "new rows": [self._new_rows, self._live],
+            "network": self._network.meta(),
+            "patterns": [normal.name for normal in self.normals],
+            "runs": [[run.since, run.numbers] for run in self.runs.values()],
+            "buffered": self.buffered.dump(),
+            "new rows": self._new_rows,
             "latest": None if self._postponed is None else self._postponed.latest,
         }
 
     def dump(self) -> Arrays:
-        found = prefixed("store", self._store.dump())
+        found = prefixed("store", self._store.dump()) | prefixed("network", self._network.dump())
         for place, run in enumerate(self.runs.values()):
             found |= prefixed(f"run {place}", run.dump())
         for name, consumption in self._consumptions.items():
@@ -186,25 +245,20 @@ class State:
         return found
 
     def load(self, arrays: Arrays, meta: dict[str, Any]) -> None:
-        self._store.load(below("store", arrays))
-        self._new_rows, self._live = meta["new rows"]
+        self._intake.load(below("store", arrays), meta["intake"])
+        self._new_rows = meta["new rows"]
+        self.buffered.load(meta["buffered"])
         if self._postponed is not None:
             self._postponed.latest = meta["latest"]
-        self._codes.strings.load(meta["strings"])
-        for names, keys in meta["partitions"]:
-            self._codes.partitions.setdefault(tuple(names), PartitionCodes()).load(keys)
         for (key, run), elder in zip(self.runs.items(), meta["elders"], strict=True):
             if elder is not None:
-                normal = next(n for n in self._normals if n.name == key[0])
-                program = self._lowered(normal, run.program.branch, plan_from_json(elder[0]))
-                run.run_beside(program, elder[1])
+                normal = next(n for n in self.normals if n.name == key[0])
+                program = self._lowered(normal, run.program.branch, plan_from_json(elder[0]), key)
+                run.run_beside(program, *elder[1:])
+        self._network.load(below("network", arrays), meta["network"])
         for place, (run, counts) in enumerate(zip(self.runs.values(), meta["counts"], strict=True)):
             run.load(below(f"run {place}", arrays))
             run.load_meta(counts)
-        for tally, counts in zip([*self._leaf_tallies, self.buffered], meta["leaves"], strict=True):
-            tally.load(counts)
-        for arrivals, found in zip(self._arrivals.values(), meta["arrivals"], strict=True):
-            arrivals.load(found)
         for name, consumption in self._consumptions.items():
             consumption.load(below(f"consumption {name}", arrays))
         if self._positions is not None:
@@ -232,55 +286,41 @@ class State:
         return Batch(events, self._columns, self._unit, self._types)
 
     def _push(self, batch: Batch, watermark: Watermark | None) -> dict[str, pa.Table]:
-        taken = self._taken(batch)
+        taken = self._intake.take(batch)
+        self._network.begin(taken)
         found: dict[str, list[Matches]] = {name: [] for name in self._outputs}
         for key, run in self.runs.items():
-            found[key[0]].append(run.push({variable: taken[place] for variable, place in self._reads[key]}, watermark))
+            found[key[0]].append(run.push({name: taken[place] for name, place in self._reads[key].items()}, watermark))
+        self._network.end()
         for name, consumption in self._consumptions.items():
             found[name] = consumption.decide(found[name], watermark)
         tables = {n: output.table(zip(found[n], self._scopes[n], strict=True)) for n, output in self._outputs.items()}
-        self.buffered.keep(self._live + (0 if self._positions is None else self._positions.waiting))
+        self.buffered.keep(self._intake.live + (0 if self._positions is None else self._positions.waiting))
+        self._network.count_kept()
         for run in self.runs.values():
             run.count_kept()
         self._new_rows += max(len(batch), 1)
         self._forget(watermark)
         return tables
 
-    def _taken(self, batch: Batch) -> list[Any]:
-        """Put the events that some variable takes into the store; for each leaf the rows that it takes."""
-        if not len(batch):
-            return [NONE] * len(self._leaves)
-        batch.times(self._columns.time, "time")
-        masks = [batch.taken_by(leaf, tally) for leaf, tally in zip(self._leaves, self._leaf_tallies, strict=True)]
-        some = [mask for mask in masks if mask is not None]
-        if not some:
-            return [NONE] * len(masks)
-        kept = np.flatnonzero(reduce(np.logical_or, some))
-        every = len(kept) == len(batch)
-        columns = batch.columns(self._table, self._codes, kept)
-        numbers = self._store.append(columns, batch.events if every else batch.events.take(pa.array(kept)))
-        self._live += len(kept)
-        taken = [NONE if mask is None else numbers[mask if every else mask[kept]] for mask in masks]
-        for (place, _), arrivals in self._arrivals.items():
-            if len(taken[place]):
-                arrivals.add(self._store.times(taken[place]))
-        return taken
-
     def _forget(self, watermark: Watermark | None) -> None:
         """Drop what no later event can need. What is old does no harm, so this waits until it takes room."""
         if self._new_rows < max(64, self._store.size // 16):
             return
         self._new_rows = 0
+        if watermark is not None:
+            self._network.forget(watermark)
         for run in self.runs.values():
             run.forget(watermark)
         if watermark is None or not self.runs:
             return
         oldest = watermark.back(self._horizon).ticks
         if isinstance(oldest, int):
-            self._live = self._store.evict(oldest)
+            self._intake.evict(oldest)
         self._collect()
-        if self._codes.crowded and self._positions is None:  # every partition ever seen has its place in the count
-            self._codes.keep(self._store, self._table)
+        codes = self._intake.codes
+        if codes.crowded and self._positions is None:  # every partition ever seen has its place in the count
+            codes.keep(self._store, self._intake.table)
         for consumption in self._consumptions.values():
             consumption.forget(self._store.base)
 
@@ -288,14 +328,19 @@ class State:
         """Give up the rows that nothing refers to, once they are most of what there is."""
         if not self._store.crowded or any(run.is_changing for run in self.runs.values()):
             return
+        if max([self._network.since, *(run.since for run in self.runs.values())]) > self._store.base:
+            return  # the numbers of rows say which patterns see them
         live = np.zeros(self._store.size, dtype=np.bool_)
-        for run in self.runs.values():
-            for rows in run.rows():
+        network = [relation.tuples.rows.reshape(-1) for relation in self._network.relations()]
+        for kept in (network, *(run.rows() for run in self.runs.values())):
+            for rows in kept:
                 live[rows[rows >= self._store.base] - self._store.base] = True
         change = self._store.keep(np.flatnonzero(live) + self._store.base)
         if change is None:
             return
-        self._live = min(self._live, self._store.size)
+        self._intake.live = min(self._intake.live, self._store.size)
+        for relation in self._network.relations():
+            relation.tuples = relation.tuples.renumbered(change)
         for run in self.runs.values():
             run.renumber(change)
         for consumption in self._consumptions.values():
@@ -305,32 +350,15 @@ class State:
 
     def estimates(self) -> dict[Branch, Estimates]:
         """What is known of each branch from the events of the last window."""
-        now = int(self._store.values[TIME, : self._store.size].max(initial=-FOREVER))
         return {
-            run.program.branch: observe(
-                run, {n: self._arrivals[place, run.program.window].count(now) for n, place in self._reads[key]}
-            )
+            run.program.branch: observe(run, self._intake.counts(self._reads[key], run.program.window))
             for key, run in self.runs.items()
         }
 
     def tallies(self, name: str) -> list[list[Tally]]:
         """For each branch of a pattern its tallies, those of the leaves first."""
         return [
-            [*(self._leaf_tallies[place] for _, place in self._reads[key]), *run.tallies]
+            [*self._intake.tallies_of(run.program, self._reads[key]), *run.tallies]
             for key, run in self.runs.items()
             if key[0] == name
         ]
-
-
-def _leaf_tally(leaf: LeafProgram) -> Tally:
-    kind = "every event" if leaf.type is None else f"{leaf.type} events"
-    needed = ("with every value that is compared",) if leaf.needed else ()
-    return Tally("events", leaf.variable, (kind, *leaf.labels, *needed))
-
-
-def _run_of(program: BranchProgram) -> type[BranchRun]:
-    return StepwiseRun if program.branch.stepwise else BranchRun
-
-
-def _leaves(run: BranchRun) -> list[LeafProgram]:
-    return [*run.program.leaves.values(), *(n.leaf for n in run.program.negations)]

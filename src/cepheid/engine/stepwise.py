@@ -7,7 +7,7 @@ at the next time of a set, for all of them at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import TypeAlias
@@ -20,11 +20,10 @@ from cepheid.engine.line import Line, Runs, end_of_window, joined_runs, line_of
 from cepheid.engine.matches import Matches
 from cepheid.engine.program import EVERY, BranchProgram, first_column, kleene_columns, last_column
 from cepheid.engine.relation import Tuples
-from cepheid.engine.run import BranchRun
+from cepheid.engine.run import BranchRun, Setting
 from cepheid.engine.snapshot import Arrays, below, prefixed
-from cepheid.engine.store import RowStore
 from cepheid.engine.tally import Tally
-from cepheid.engine.vector import Mask, Unit
+from cepheid.engine.vector import Mask
 from cepheid.language import syntax as s
 from cepheid.pattern.normal import judged_with
 
@@ -35,8 +34,16 @@ Fitting: TypeAlias = "Callable[[Runs, Rows, Rows, int, Line], tuple[Rows, Rows]]
 class StepwiseRun(BranchRun):
     """The state of a branch whose events are selected one variable at a time."""
 
-    def __init__(self, program: BranchProgram, store: RowStore, unit: Unit, *, ties: bool, limit: int) -> None:
-        super().__init__(program, store, unit, ties=ties, limit=limit)
+    def __init__(
+        self,
+        program: BranchProgram,
+        setting: Setting,
+        reads: dict[str, int],
+        *,
+        since: int = 0,
+        numbers: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(program, setting, reads, since=since, numbers=numbers)
         self._strict = EVERY in program.leaves
         self._taken = {name: np.empty(0, dtype=np.int64) for name in program.leaves}
         self._starts = NONE  # events of the first variable that the watermark has not passed
@@ -53,7 +60,7 @@ class StepwiseRun(BranchRun):
             self._levels[max([level, *(names.index(v) + 1 for v in closed)])].append(condition.expression)
 
     @property
-    def tallies(self) -> list[Tally]:
+    def own_tallies(self) -> list[Tally]:
         return [self._steps, *self.negations.tallies.values(), self.waiting_tally, self._past]
 
     # --- one push

@@ -53,6 +53,13 @@ class RowStore:
             self._table = None
         return numbers
 
+    def widen(self, columns: int) -> None:
+        """Have more columns. The rows that are there have nothing in them."""
+        more = columns - len(self.values)
+        if more > 0:
+            self.values = np.concatenate([self.values, np.zeros((more, self.values.shape[1]), dtype=np.int64)])
+            self.floats = self.values.view(np.float64)
+
     def dump(self) -> Arrays:
         return {
             "base": np.array([self.base]),

@@ -30,6 +30,13 @@ class Tally:
         self.kept = count
         self.peak = max(self.peak, count)
 
+    def seen_as(self, name: str, steps: Iterable[str]) -> Tally:
+        """What it has counted now, in other words."""
+        seen = Tally(self.kind, name, ())
+        seen.steps = dict(zip(steps, self.steps.values(), strict=True))
+        seen.evaluations, seen.kept, seen.peak = self.evaluations, self.kept, self.peak
+        return seen
+
     def dump(self) -> dict[str, Any]:
         return {"steps": self.steps, "evaluations": self.evaluations, "kept": self.kept, "peak": self.peak}
 

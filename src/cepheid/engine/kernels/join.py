@@ -240,19 +240,18 @@ def link(keys, heads, links, start, stop):
 
 
 @kernel
-def put_together(outer, outer_lo, outer_hi, inner, inner_lo, inner_hi, o, i, turned):
-    """The tuples of pairs (o, i): their rows, first and last times. ``turned``: the inner rows come first."""
-    count, wide, narrow = o.shape[0], outer.shape[1], inner.shape[1]
-    rows = np.empty((count, wide + narrow), dtype=np.int64)
+def put_together(outer, outer_lo, outer_hi, inner, inner_lo, inner_hi, o, i, outer_to, inner_to):
+    """The tuples of pairs (o, i): their rows, first and last times. ``_to``: which columns those of a side become."""
+    count = o.shape[0]
+    rows = np.empty((count, outer_to.shape[0] + inner_to.shape[0]), dtype=np.int64)
     lo = np.empty(count, dtype=np.int64)
     hi = np.empty(count, dtype=np.int64)
-    outer_at, inner_at = (narrow, 0) if turned else (0, wide)
     for n in range(count):
         one, other = o[n], i[n]
-        for column in range(wide):
-            rows[n, outer_at + column] = outer[one, column]
-        for column in range(narrow):
-            rows[n, inner_at + column] = inner[other, column]
+        for column in range(outer_to.shape[0]):
+            rows[n, outer_to[column]] = outer[one, column]
+        for column in range(inner_to.shape[0]):
+            rows[n, inner_to[column]] = inner[other, column]
         lo[n] = min(outer_lo[one], inner_lo[other])
         hi[n] = max(outer_hi[one], inner_hi[other])
     return rows, lo, hi

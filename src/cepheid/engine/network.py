@@ -1,0 +1,348 @@
+"""The nodes of all plans at work. What several plans ask for is made once.
+
+A node finds the tuples of a sub-pattern: new events become new tuples, semi-naively. Nodes of different patterns that
+mean the same are one; it looks as far as the longest window of those who use it, and they check their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from cepheid.engine.clock import Watermark
+from cepheid.engine.conditions import Scope
+from cepheid.engine.joiner import NONE, Joiner, Rows
+from cepheid.engine.negation import Negations
+from cepheid.engine.program import BranchProgram, JoinNode, JoinProgram
+from cepheid.engine.relation import Relation, Tuples, concatenate
+from cepheid.engine.snapshot import Arrays, below, prefixed
+from cepheid.engine.tally import Tally
+from cepheid.plan.tree import Join, Leaf, Plan, nodes
+
+Access: TypeAlias = "tuple[bool, int, int]"
+"""How a parent looks tuples up: whether it has them on its left side; the slot and column of their key, or -1."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """The tuples of a node, ready to be looked up in one way."""
+
+    relation: Relation
+    probe: JoinProgram  # of a parent: says what their keys are
+    users: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A sub-pattern. ``since``: it knows all tuples of rows from this one on."""
+
+    number: int
+    key: Hashable
+    columns: tuple[str, ...]  # as the plan that made it calls them
+    window: int
+    since: int
+    leaf: int = -1  # of an event: which of the leaves it reads
+    join: JoinNode | None = None
+    left: Node | None = None
+    right: Node | None = None
+    negations: Negations | None = None
+    tally: Tally | None = None
+    kept: dict[Access, Kept] = field(default_factory=dict)
+    users: int = 0
+    new: Tuples = field(default_factory=lambda: Tuples.empty(0))
+    turn: int = -1
+
+    def __post_init__(self) -> None:
+        self.new = self.nothing = Tuples.empty(len(self.columns))
+
+    nothing: Tuples = field(init=False)
+
+    @property
+    def children(self) -> tuple[Node, Node]:
+        assert self.left is not None
+        assert self.right is not None
+        return self.left, self.right
+
+    def sources(self) -> tuple[Relation, Relation]:
+        """Where a join looks the tuples of its left and of its right side up."""
+        assert self.join is not None
+        left, right = self.children
+        return left.kept[_access(self.join, left=True)].relation, right.kept[_access(self.join, left=False)].relation
+
+
+class Network:
+    """The nodes that the plans of a session have in common, and those that they do not."""
+
+    def __init__(self, scope: Scope, limit: int) -> None:
+        self._scope = scope
+        self._limit = limit
+        self._nodes: dict[int, Node] = {}
+        self._by_key: dict[Hashable, list[Node]] = {}
+        self._next = 0
+        self._turn = 0
+        self._taken: Mapping[int, Rows] = {}
+        self._found: list[Node] = []  # in this turn
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    # --- plans come and go
+
+    def add(
+        self,
+        program: BranchProgram,
+        reads: dict[str, int],
+        negations: Negations,
+        window: int,
+        *,
+        since: int = 0,
+        numbers: Sequence[int] | None = None,
+    ) -> list[Node]:
+        """The nodes of a plan, children first. It will ask for tuples of rows from ``since`` on.
+
+        ``reads``: which leaf each variable reads. A node that is new is made to know what the nodes below it know.
+        ``numbers``: take the nodes with these numbers, and give them to those that are not there; for a snapshot.
+        """
+        assert program.plan is not None
+        made: dict[Plan, Node] = {}
+        fresh: dict[Node, Tuples] = {}
+        for relation in self.relations():
+            relation.purge(self._scope.store.base)
+        try:
+            for place, plan in enumerate(nodes(program.plan)):
+                number = None if numbers is None else numbers[place]
+                node = self._there(program.keys.get(plan), window, since, number)
+                if node is None:
+                    node = self._made(plan, program, reads, made, window, negations, number)
+                    fresh[node] = node.nothing
+                    if node.join is not None:
+                        fresh[node] = self._tied(node, fresh)
+                made[plan] = node
+        except BaseException:
+            for node in reversed(fresh):
+                if not node.users:
+                    self._drop(node)
+            raise
+        root = made[program.plan]
+        root.users += 1
+        self._widen(root, window)
+        return [made[plan] for plan in nodes(program.plan)]
+
+    def remove(self, root: Node) -> list[Tally]:
+        """A plan is used no more; its nodes go, but for those that others use. What those that go have counted."""
+        root.users -= 1
+        return [] if root.users else self._drop(root)
+
+    @property
+    def _now(self) -> int:
+        return self._scope.store.base + self._scope.store.size
+
+    def _there(self, key: Hashable, window: int, since: int, number: int | None) -> Node | None:
+        """A node that can be used: it knows enough, or there was nothing to know yet."""
+        if number is not None:
+            return self._nodes.get(number)
+        for node in () if key is None else self._by_key.get(key, ()):
+            wide = node.window >= window or node.since == self._now
+            knows = node.since <= max(since, self._scope.store.base)
+            if wide and knows and (node.join is not None or node.kept or node.since == self._now):
+                return node
+        return None
+
+    def _made(
+        self, plan: Plan, program: BranchProgram, reads: dict[str, int], made: dict[Plan, Node], window: int,
+        negations: Negations, number: int | None,
+    ) -> Node:  # fmt: skip
+        number = self._next if number is None else number
+        self._next = max(self._next, number + 1)
+        key = program.keys.get(plan)
+        if isinstance(plan, Leaf):
+            node = Node(number, key, (plan.variable,), window, self._now, leaf=reads[plan.variable])
+        else:
+            assert isinstance(plan, Join)
+            join, left, right = program.joins[plan], made[plan.left], made[plan.right]
+            tally = Tally("join", str(plan), join.labels)
+            known = max(left.since, right.since)
+            node = Node(
+                number, key, join.columns, window, known, join=join, left=left, right=right, negations=negations,
+                tally=tally,
+            )  # fmt: skip
+        self._nodes[number] = node
+        self._by_key.setdefault(key, []).append(node)
+        return node
+
+    def _tied(self, node: Node, fresh: dict[Node, Tuples]) -> Tuples:
+        """Tie a new node to those below it; what it would have found by now."""
+        assert node.join is not None
+        unknown = []
+        for child, left in zip(node.children, (True, False), strict=True):
+            access = _access(node.join, left=left)
+            if access not in child.kept:
+                probe = node.join.from_right if left else node.join.from_left
+                known = fresh[child] if child in fresh else self.all(child)
+                unknown.append((child, Kept(Relation(len(child.columns), keyed=access[1] >= 0), probe), known))
+                child.kept[access] = unknown[-1][1]
+            child.users += 1
+            child.kept[access].users += 1
+        for child, kept, known in unknown:
+            self._joiner(child).insert(kept.relation, known, kept.probe)
+        return self.all(node)
+
+    def all(self, node: Node) -> Tuples:
+        """All tuples of a node that can still be of use."""
+        if node.kept:
+            return next(iter(node.kept.values())).relation.tuples
+        if node.join is None:
+            return node.nothing
+        left, right = node.sources()
+        assert node.tally is not None
+        if not len(left) or not len(right):
+            return node.nothing
+        return self._unstruck(node, self._joiner(node).pairs(left.tuples, right, node.join.from_left, node.tally))
+
+    def _widen(self, node: Node, window: int) -> None:
+        if node.window < window:
+            node.window = window
+        if node.join is not None:
+            for child in node.children:
+                self._widen(child, node.window)
+
+    def _drop(self, node: Node) -> list[Tally]:
+        del self._nodes[node.number]
+        self._by_key[node.key].remove(node)
+        if not self._by_key[node.key]:
+            del self._by_key[node.key]
+        if node.join is None:
+            return []
+        dropped = [] if node.tally is None else [node.tally]
+        for child, left in zip(node.children, (True, False), strict=True):
+            access = _access(node.join, left=left)
+            child.kept[access].users -= 1
+            if not child.kept[access].users:
+                del child.kept[access]
+            child.users -= 1
+            if not child.users:
+                dropped += self._drop(child)
+        return dropped
+
+    # --- one push
+
+    def begin(self, taken: Mapping[int, Rows]) -> None:
+        """A push: for each leaf the new rows that it takes."""
+        self._turn += 1
+        self._taken = taken
+
+    def new(self, node: Node) -> Tuples:
+        """The new tuples of a node, found once in a push."""
+        if node.turn != self._turn:
+            node.turn = self._turn
+            node.new = self._leaf(node) if node.join is None else self._join(node)
+            if len(node.new):
+                self._found.append(node)
+                self._keep(node, left=False)
+        return node.new
+
+    def end(self) -> None:
+        """What was new is old: parents have it on their left side from now on."""
+        for node in self._found:
+            self._keep(node, left=True)
+            node.new = node.nothing
+        self._found.clear()
+
+    def _keep(self, node: Node, *, left: bool) -> None:
+        for access, kept in node.kept.items():
+            if access[0] == left:
+                self._joiner(node).insert(kept.relation, node.new, kept.probe)
+
+    def _leaf(self, node: Node) -> Tuples:
+        rows = self._taken[node.leaf]
+        return self._joiner(node).tuples(rows) if len(rows) else node.nothing
+
+    def _join(self, node: Node) -> Tuples:
+        """Semi-naively: new(L) ⋈ all(R) ∪ old(L) ⋈ new(R)."""
+        left, right = map(self.new, node.children)
+        if not len(left) and not len(right):
+            return node.nothing
+        assert node.join is not None
+        assert node.tally is not None
+        joiner = self._joiner(node)
+        olds, alls = node.sources()
+        found = [node.nothing]
+        if len(left):
+            found.append(joiner.pairs(left, alls, node.join.from_left, node.tally))
+        if len(right):
+            found.append(joiner.pairs(right, olds, node.join.from_right, node.tally))
+        return self._unstruck(node, concatenate(found))
+
+    def _unstruck(self, node: Node, tuples: Tuples) -> Tuples:
+        assert node.join is not None
+        assert node.negations is not None
+        return node.negations.at_first_chance(tuples, node.join.negations) if node.join.negations else tuples
+
+    def _joiner(self, node: Node) -> Joiner:
+        return Joiner(self._scope, node.window, self._limit)
+
+    # --- what is kept
+
+    def rows_of(self, leaf: Node) -> Rows:
+        """The rows that are kept of an event."""
+        for kept in leaf.kept.values():
+            rows: Rows = kept.relation.tuples.rows[:, 0]
+            return rows[rows >= self._scope.store.base]
+        return NONE
+
+    def relations(self) -> Iterator[Relation]:
+        return (kept.relation for node in self._nodes.values() for kept in node.kept.values())
+
+    def forget(self, watermark: Watermark) -> None:
+        """Drop tuples that no later event can be put together with."""
+        for node in self._nodes.values():
+            oldest = watermark.back(node.window)
+            for kept in node.kept.values():
+                if len(kept.relation):
+                    kept.relation.evict(oldest.of(kept.relation.tuples.rows[:, 0], self._scope.store))
+
+    @property
+    def tallies(self) -> list[Tally]:
+        return [node.tally for node in self._nodes.values() if node.tally is not None]
+
+    def count_kept(self) -> None:
+        for node in self._nodes.values():
+            if node.tally is not None:
+                node.tally.keep(max((len(kept.relation) for kept in node.kept.values()), default=0))
+
+    # --- snapshots
+
+    @property
+    def since(self) -> int:
+        """All nodes know the tuples of rows from this one on."""
+        return max((node.since for node in self._nodes.values()), default=0)
+
+    def meta(self) -> list[list[Any]]:
+        return [
+            [node.number, node.window, node.since, None if node.tally is None else node.tally.dump()]
+            for node in self._nodes.values()
+        ]
+
+    def dump(self) -> Arrays:
+        found: Arrays = {}
+        for node in self._nodes.values():
+            for place, access in enumerate(sorted(node.kept)):
+                found |= prefixed(f"{node.number} {place}", node.kept[access].relation.dump())
+        return found
+
+    def load(self, arrays: Arrays, meta: list[list[Any]]) -> None:
+        """Take what a snapshot has; the nodes are there."""
+        for number, window, since, tally in meta:
+            node = self._nodes[number]
+            node.window, node.since = window, since
+            if node.tally is not None:
+                node.tally.load(tally)
+            for place, access in enumerate(sorted(node.kept)):
+                node.kept[access].relation.load(below(f"{number} {place}", arrays))
+
+
+def _access(join: JoinNode, *, left: bool) -> Access:
+    """How a join looks the tuples of one of its sides up."""
+    probe = join.from_right if left else join.from_left
+    return (left, probe.inner_key_slot, probe.inner_key_column) if probe.key_slot >= 0 else (left, -1, -1)
