@@ -45,8 +45,11 @@ class SubPattern:
         return self.text
 
 
-def sub_pattern(branch: Branch, names: Names | Plan) -> SubPattern | None:
+def sub_pattern(branch: Branch, names: Names | Plan, not_null: Names = frozenset()) -> SubPattern | None:
     """What a branch asks of some of its single variables, or of those of a plan; None if nobody can share it.
+
+    ``not_null``: attributes of which it is known that they are never NULL. The events of a variable are only those that
+    have all values which are compared with another's; where all have them, that makes no difference.
 
     >>> import cepheid
     >>> def part(text, *names):
@@ -58,23 +61,23 @@ def sub_pattern(branch: Branch, names: Names | Plan) -> SubPattern | None:
     """
     if isinstance(names, (Leaf, Join, Search)):
         names = frozenset(variables(names))
-    return sub_patterns(branch).of(names)
+    return sub_patterns(branch, not_null).of(names)
 
 
-def sub_patterns(branch: Branch) -> SubPatterns:
+def sub_patterns(branch: Branch, not_null: Names = frozenset()) -> SubPatterns:
     """The sub-patterns of a branch, remembered for as long as there are not too many branches."""
-    known = _KNOWN.get(id(branch))
+    known = _KNOWN.get((id(branch), not_null))
     if known is None or known.branch is not branch:
         if len(_KNOWN) >= MAX_BRANCHES:
             _KNOWN.clear()
-        known = _KNOWN[id(branch)] = SubPatterns(branch)
+        known = _KNOWN[id(branch), not_null] = SubPatterns(branch, not_null)
     return known
 
 
 class SubPatterns:
     """All sub-patterns of a branch; each is made when it is asked for, once."""
 
-    def __init__(self, branch: Branch) -> None:
+    def __init__(self, branch: Branch, not_null: Names = frozenset()) -> None:
         self.branch = branch
         self._types = {v.name: v.type for v in branch.variables if not v.is_kleene}
         # Selected one after the other, events depend on what was selected before. Windows that count events are judged
@@ -82,7 +85,7 @@ class SubPatterns:
         self._is_shared = not branch.stepwise and branch.never is None and branch.window.kind is not s.WindowKind.EVENTS
         self._order = transitive_closure(branch.order)
         self._conditions = [_Condition(c) for c in branch.conditions if len(c.variables) > 1]
-        self._asked = {name: _asked(name, type_, branch.conditions) for name, type_ in self._types.items()}
+        self._asked = {name: _asked(name, type_, branch, not_null) for name, type_ in self._types.items()}
         self._found: dict[Names, SubPattern | None] = {}
 
     def of(self, names: Names) -> SubPattern | None:
@@ -128,7 +131,7 @@ class SubPatterns:
         return {c for c in derived if not any(c.is_within(part) for part in parts)}
 
 
-_KNOWN: dict[int, SubPatterns] = {}
+_KNOWN: dict[tuple[int, Names], SubPatterns] = {}
 
 
 class _Condition:
@@ -211,20 +214,31 @@ def _ranked(signatures: Mapping[str, object]) -> tuple[dict[str, int], int]:
     return {name: ranks[repr(found)] for name, found in signatures.items()}, len(ranks)
 
 
-def _asked(name: str, type_: str, conditions: Iterable[Condition]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """What is asked of a variable's events one by one: type, filters, and what may not be NULL.
+def _asked(name: str, type_: str, branch: Branch, not_null: Names) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """What is asked of a variable's events one by one: type, filters, and what may not be NULL."""
+    here = [c for c in branch.conditions if c.variables <= {name} and not _looks_at_sets(c)]
+    filters = {_over_row(c.expression) for c in here}
+    compared = (_missing_with(side) for side in _compared(name, branch.conditions))
+    needed = {_over_row(e) for e in compared if not (isinstance(e, s.Attribute) and e.name in not_null)}
+    return type_, tuple(sorted(filters)), tuple(sorted(needed))
 
-    The events of a variable are only those that have all values which are compared with another variable's.
-    """
-    filters = {_over_row(c.expression) for c in conditions if c.variables <= {name} and not _looks_at_sets(c)}
-    return type_, tuple(sorted(filters)), tuple(sorted(set(_compared(name, conditions))))
 
-
-def _compared(name: str, conditions: Iterable[Condition]) -> Iterator[str]:
+def _compared(name: str, conditions: Iterable[Condition]) -> Iterator[s.Expression]:
+    """Values of a variable that are compared with another variable's."""
     for condition in conditions:
         match condition.expression:
             case s.Comparison(_, left, right) if len(condition.variables) == 2 and not _looks_at_sets(condition):
-                yield from (_over_row(side) for side in (left, right) if s.variables(side) == {name})
+                yield from (side for side in (left, right) if s.variables(side) == {name})
+
+
+def _missing_with(expression: s.Expression) -> s.Expression:
+    """What is NULL exactly if the expression is: a.x for a.x + 0.5. Whole numbers may leave 64 bits and be NULL."""
+    match expression:
+        case s.Arithmetic("+" | "-", term, s.Literal(float(number))) if math.isfinite(number):
+            return _missing_with(term)
+        case s.Arithmetic("+" | "-", s.Literal(float(number)), term) if math.isfinite(number):
+            return _missing_with(term)
+    return expression
 
 
 def _looks_at_sets(condition: Condition) -> bool:
