@@ -46,7 +46,8 @@ class Watched:
             if wanted not in names:
                 hint = closest(wanted, names)
                 raise FileError(
-                    f"there is no column {wanted!r}; there are: {', '.join(names)}. {f'Hint: {hint}' if hint else ''}".rstrip()
+                    f"there is no column {wanted!r}; there are: {', '.join(names)}."
+                    + (f" Hint: {hint}" if hint else "")
                 )
         features = self.features or [name for name in names if name not in (self.node, self.response, self.time)]
         if not features and not self.intercept:

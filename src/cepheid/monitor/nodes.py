@@ -80,6 +80,10 @@ class Nodes:
         self._rules = self._rules._replace(has_model=True, inverse=model.inverse, beta=model.beta, budget=budget)
         self._refer(nodes, 0.0, 0.0)
 
+    def restore(self, model: Model, budget: float) -> None:
+        """The model that was in force when the state was kept."""
+        self._rules = self._rules._replace(has_model=True, inverse=model.inverse, beta=model.beta, budget=budget)
+
     def start_again(self, nodes: Ints) -> None:
         """The drift that was sent is the coordinator's now."""
         self._refer(nodes, 0.0, 0.0)
