@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.conftest import LONG, WITH_SPARK, spark
+from tests.spark.conftest import spark
 
 __all__ = ["spark"]
 
@@ -21,8 +21,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents and item.path.stem in NEEDS_SPARK:
             item.add_marker(pytest.mark.xdist_group("spark"))
-            if not WITH_SPARK:
-                item.add_marker(LONG)
 
 
 @pytest.fixture

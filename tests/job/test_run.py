@@ -18,6 +18,7 @@ import cepheid
 from cepheid.job import Outcome, RunError, parse_job, run_job
 from cepheid.job.outcome import MicroBatch
 from cepheid.job.report import page
+from tests.spark.long import long
 
 pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
 if TYPE_CHECKING:
@@ -168,6 +169,7 @@ def test_the_plan_and_the_funnel(events: pa.Table, patterns: Path, tmp_path: Pat
     assert "<svg" in page(outcome)
 
 
+@long
 def test_a_sample_is_the_beginning(
     events: pa.Table, patterns: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +194,7 @@ def test_times_that_are_numbers(patterns: Path, tmp_path: Path) -> None:
     assert not outcome.timeline.moments
 
 
+@long
 def test_a_workload_is_the_same_every_time(tmp_path: Path) -> None:
     (tmp_path / "rules.cep").write_text(
         Path("examples/account_taken.cep").read_text(encoding="utf-8"), encoding="utf-8"

@@ -18,6 +18,7 @@ from cepheid.job.outcome import MicroBatch
 from cepheid.job.report import page
 from cepheid.job.signals import Stop
 from tests.job.test_run import Watcher, expected, made_events, same
+from tests.spark.long import long
 
 pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def test_the_same_as_a_batch_in_two_runs(patterns: Path, tmp_path: Path) -> None
     assert "Events in a second" in page(second)
 
 
+@long
 def test_a_workload_is_known_again(tmp_path: Path) -> None:
     (tmp_path / "rules.cep").write_text(
         "PATTERN SEQ(Login a, Transfer b) PARTITION BY account WITHIN 1 minute", encoding="utf-8"
@@ -88,6 +90,7 @@ spark: {master: "local[1]"}
     assert (second.events, second.late, second.matches) == (0, 0, 0)
 
 
+@long
 def test_the_console(patterns: Path, tmp_path: Path) -> None:
     table = made_events()
     write(tmp_path, table, 2)
@@ -98,6 +101,7 @@ def test_the_console(patterns: Path, tmp_path: Path) -> None:
     assert list(outcome.first) == watcher.printed[:20]
 
 
+@long
 def test_examples_where_nothing_is_kept(patterns: Path, tmp_path: Path) -> None:
     write(tmp_path, made_events(), 2)
     outcome = run(tmp_path)
@@ -131,6 +135,7 @@ def test_it_stops_when_asked(
     assert spark.streams.active == []
 
 
+@long
 def test_it_stops_after_a_while(patterns: Path, tmp_path: Path) -> None:
     write(tmp_path, made_events(), 1)
     started = time.perf_counter()

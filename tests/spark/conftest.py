@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,19 +11,17 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HERE = Path(__file__).parent
-ALWAYS = ("test_missing", "test_shard", "test_toolchain")
-WITH_SPARK = os.environ.get("CEPHEID_SPARK_TESTS") == "all"
-LONG = pytest.mark.skip(reason="runs Spark jobs for minutes: set CEPHEID_SPARK_TESTS=all")
+ROOT = Path(__file__).parents[2]
+WITH_SPARK = [
+    ROOT / place for place in ("tests/spark", "src/cepheid/spark", "src/cepheid/job", "docs/job.md", "docs/spark.md")
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # Keep these tests in one xdist worker: a second JVM costs more than it saves.
     for item in items:
-        if HERE in item.path.parents:
+        if any(place == item.path or place in item.path.parents for place in WITH_SPARK):
             item.add_marker(pytest.mark.xdist_group("spark"))
-            if not WITH_SPARK and item.path.stem not in ALWAYS:
-                item.add_marker(LONG)
 
 
 @pytest.fixture(scope="session")

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
 import cepheid
 from cepheid.engine.ingest import InputError
 from tests.contracts.test_engine_is_exact import Case, canonical, expected, schema
+from tests.spark.long import ALL
 from tests.strategies import patterns_with_streams
 
 pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
@@ -90,7 +88,7 @@ def test_windows_of_a_number_of_events(spark: SparkSession) -> None:
         assert same_here(spark, pattern, stream(), tie_breaker="seq")
 
 
-@settings(max_examples=12)
+@settings(max_examples=30 if ALL else 5)
 @given(case=patterns_with_streams())
 def test_any_pattern(spark: SparkSession, case: Case) -> None:
     pattern, events, options = case
@@ -355,45 +353,3 @@ def test_events_without_a_time(spark: SparkSession) -> None:
         match("PATTERN A a WITHIN 5", frame, shards=2)
     with pytest.raises(PySparkException, match="1 of 2 events have no time: column 'ts' is NULL"):
         match("PATTERN A a WITHIN 5", frame, shards=1).collect()
-
-
-# --- real data
-
-DATA = Path(os.environ.get("CEPHEID_DATA", Path(__file__).parents[3] / "shared" / "data"))
-
-
-def real(name: str) -> pa.Table:
-    path = DATA / name
-    if not path.is_file():
-        pytest.skip(f"there is no {name} in the folder that CEPHEID_DATA names")
-    return pq.read_table(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "pattern", "options"),
-    [
-        (
-            "stocks_1min.parquet",
-            "PATTERN SEQ(Bar a, Bar b, Bar c) WHERE a.close > 1.004 * a.open AND b.close < 0.996 * b.open AND c.volume > 3 * b.volume PARTITION BY ticker WITHIN 20 minutes RETURN a.ticker, c.close",
-            {"type": None},
-        ),
-        (
-            "stocks_1min.parquet",
-            "PATTERN SEQ(AAPL a, NOT(MSFT m), GOOG g) WHERE a.close > a.open AND g.close > 1.0005 * g.open AND m.close > m.open WITHIN 5 minutes",
-            {"type": "ticker"},
-        ),
-        (
-            "soccer_25hz.parquet",
-            "PATTERN SEQ(Near a, Near b) USING skip_till_next WHERE a.x > 40 AND b.x > a.x + 3 PARTITION BY object WITHIN 2000 RETURN a.object, b.x - a.x AS way",
-            {"type": None},
-        ),
-        (
-            "la_loop_speed.parquet",
-            "PATTERN SEQ(S a, S b, NOT(S c)) WHERE a.speed > 60 AND b.speed < 15 AND a.sensor = b.sensor AND c.sensor = b.sensor AND c.speed > 40 WITHIN 30 minutes RETURN a.sensor, b.speed",
-            {"type": None},
-        ),
-    ],
-)  # fmt: skip
-def test_real_data(spark: SparkSession, name: str, pattern: str, options: dict[str, Any]) -> None:
-    table = real(name)
-    assert same(match(pattern, spark.read.parquet(str(DATA / name)), shards=3, **options), table, pattern, **options)

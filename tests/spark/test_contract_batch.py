@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cepheid.engine.engine import Engine
@@ -18,6 +18,7 @@ from cepheid.language.pattern import with_names
 from cepheid.local.match import match
 from cepheid.pattern.normalise import normalise
 from tests.contracts.test_engine_is_exact import Case, canonical, schema
+from tests.spark.long import ALL
 from tests.strategies import patterns, patterns_with_streams, streams
 
 pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
@@ -95,6 +96,7 @@ def whole(case: Case) -> list[str]:
     return canonical(match(pattern, pa.Table.from_pylist(events, schema(pattern)), **options).to_pylist())
 
 
+@settings(max_examples=300 if ALL else 60)
 @given(long_streams(), st.integers(1, 6), st.integers(1, 8), st.integers(0, 3))
 def test_slices_of_time(case: Case, count: int, size: int, seed: int) -> None:
     """Each match is found by the slice that it belongs to, and by no other."""
@@ -106,6 +108,7 @@ def test_slices_of_time(case: Case, count: int, size: int, seed: int) -> None:
     assert canonical(matched(case, route, None, size, seed)) == whole(case)
 
 
+@settings(max_examples=300 if ALL else 60)
 @given(patterns_with_streams(), st.integers(1, 3), st.integers(1, 3), st.booleans(), st.integers(1, 8))
 def test_shards_by_what_all_events_of_a_match_share(
     case: Case, shards: int, count: int, heavy: bool, size: int

@@ -14,9 +14,11 @@ pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[s
 
 from tests.spark.job_process import Workload, plain
 from tests.spark.kafka_broker import NoBrokerError, connector, running_broker
+from tests.spark.long import long
 from tests.spark.test_restart import run_and_kill
 
 
+@long
 def test_from_kafka_to_kafka(tmp_path: Path) -> None:
     work = Workload(tmp_path, 4, 60, dt.timedelta(seconds=6))
     result = tmp_path / "result.json"

@@ -21,6 +21,7 @@ pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[s
 
 from tests.spark.job_process import Workload, plain, started
 from tests.spark.kafka_broker import NoBrokerError, connector, running_broker
+from tests.spark.long import long
 
 KILLS = int(os.environ.get("CEPHEID_KILLS", "1"))
 FILES = 8 if KILLS == 1 else 40
@@ -63,6 +64,7 @@ def run_and_kill(settings: dict[str, Any], folder: Path, targets: list[str], rng
                         after = seen + 1 + rng.randrange(3) if target == "worker" else None
 
 
+@long
 @pytest.mark.parametrize("source", ["files", "kafka"])
 def test_matches_are_in_the_sink_exactly_once(tmp_path: Path, source: str) -> None:
     if source == "kafka" and KILLS == 1:

@@ -20,6 +20,7 @@ import cepheid
 from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern
 from tests.contracts.test_engine_is_exact import canonical
+from tests.spark.long import ALL, long
 from tests.strategies import patterns, streams
 
 pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
@@ -150,6 +151,7 @@ def flush(after: dt.timedelta = dt.timedelta(hours=1)) -> Row:
     return {"ts": START + after, "type": NEVER, "k": None, "x": None, "seq": 10**6}
 
 
+@long
 def test_all_kinds_of_patterns(stream: Callable[[pa.Schema], Stream]) -> None:
     from cepheid.spark import match
 
@@ -172,7 +174,7 @@ def test_all_kinds_of_patterns(stream: Callable[[pa.Schema], Stream]) -> None:
     assert not any(step["late events"] for step in counted)
 
 
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10 if ALL else 1, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_any_patterns(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """Several at once, since a query takes longer than a pattern."""
@@ -252,6 +254,7 @@ def test_matches_come_when_they_are_decided_and_late_events_are_set_aside(
     assert [row for _, row in second.run(behind)[0]] == numbered((4, "B"))
 
 
+@long
 def test_patterns_change_at_a_restart(stream: Callable[[pa.Schema], Stream]) -> None:
     from cepheid.spark import match
 
@@ -275,7 +278,7 @@ def test_patterns_change_at_a_restart(stream: Callable[[pa.Schema], Stream]) -> 
     assert run(other) == []
 
 
-@pytest.mark.parametrize("type_", ["timestamp_ntz", "int"])
+@pytest.mark.parametrize("type_", ["timestamp_ntz", pytest.param("int", marks=long)])
 def test_other_kinds_of_time(stream: Callable[[pa.Schema], Stream], type_: str) -> None:
     from cepheid.spark import match
 
