@@ -24,6 +24,7 @@ from cepheid.monitor.kernels import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MESSAGES, ERROR = "messages per node and round", "largest error"
 
@@ -83,6 +84,11 @@ def draw(axes: Axes, result: Result, against: str, **wanted: Value) -> None:
             values = [float(row[MESSAGES] or 0) or np.nan for row in rows]
             axes.plot([float(row[against] or 0) for row in rows], values, style, label=name, ms=4)
     axes.set(yscale="log", xlabel=against)
+
+
+def legend_beside(figure: Figure, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right upper", fontsize=8)
 
 
 def data_file(name: str) -> tuple[pa.Table | None, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks._monitor import MESSAGES, compare, data_file, draw, models
+from benchmarks._monitor import MESSAGES, compare, data_file, draw, legend_beside, models
 from cepheid.cli.bench import Result, Steps, Value
 from cepheid.monitor.kernels import Floats
 
@@ -54,11 +54,10 @@ def _observations(rounds: int) -> tuple[Floats, Floats, str]:
 
 
 def plot(result: Result, figure: Figure) -> None:
-    figure.set_size_inches(10, 5.5)
+    figure.set_size_inches(11, 5)
     left, right = figure.subplots(1, 2, sharey=True)
     draw(left, result, "ε", φ=PHI)
     left.set(xscale="log", title=f"φ = {PHI}", ylabel=MESSAGES)
     draw(right, Result(sorted(result.where(ε=EPSILON), key=lambda row: float(row["φ"] or 0))), "φ")
     right.set(title=f"ε = {EPSILON}")
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+    legend_beside(figure, left)

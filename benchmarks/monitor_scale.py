@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks._monitor import MESSAGES, WAYS, compare, draw
+from benchmarks._monitor import MESSAGES, WAYS, compare, draw, legend_beside
 from cepheid.cli.bench import Result, Steps, Value
 from cepheid.monitor.streams import drift_set, fixed_set
 
@@ -64,7 +64,7 @@ def run(quick: bool, progress: Steps) -> Result:
 
 
 def plot(result: Result, figure: Figure) -> None:
-    figure.set_size_inches(10, 9)
+    figure.set_size_inches(11, 9)
     panels = figure.subplots(3, 2)
     shown = [
         ("nodes", "fixed"), ("nodes", "drift"), ("noise σ", "fixed"), ("noise σ", "drift"), ("dimension", "drift"),
@@ -88,5 +88,4 @@ def plot(result: Result, figure: Figure) -> None:
             axes.set_xscale("log")
     for axes in panels[:, 0]:
         axes.set_ylabel(MESSAGES, fontsize=8)
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+    legend_beside(figure, panels[0, 0])

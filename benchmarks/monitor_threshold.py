@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks._monitor import MESSAGES, WAYS, compare, draw, models
+from benchmarks._monitor import MESSAGES, WAYS, compare, draw, legend_beside, models
 from cepheid.cli.bench import Result, Steps, Value
 from cepheid.monitor.streams import drift_set, fixed_set
 
@@ -38,11 +38,10 @@ def _against_paper(rows: list[dict[str, Value]], way: str) -> str:
 
 
 def plot(result: Result, figure: Figure) -> None:
-    figure.set_size_inches(10, 5.5)
+    figure.set_size_inches(11, 5)
     panels = figure.subplots(1, 2, sharey=True)
     for axes, name in zip(panels, SETS, strict=True):
         draw(axes, result, "ε", set=name)
         axes.set(xscale="log", title=f"{name} set")
     panels[0].set_ylabel(MESSAGES)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+    legend_beside(figure, panels[0])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks._monitor import ERROR, MESSAGES, compare, data_file, draw, models
+from benchmarks._monitor import ERROR, MESSAGES, compare, data_file, draw, legend_beside, models
 from cepheid.cli.bench import Result, Steps, Value
 from cepheid.monitor import LeastSquaresMonitor
 from cepheid.monitor.baselines import trace
@@ -52,7 +52,7 @@ def _curve(x: Floats, y: Floats, beta: Floats) -> list[dict[str, Value]]:
     for _ in monitor.run((x[: at + 1], y[: at + 1])):
         pass
     assert monitor.model is not None
-    places = np.linspace(1, 18, 60)
+    places = np.linspace(1, 18, 35)
     powers = places[:, None] ** np.arange(5)
     return [
         {
@@ -91,7 +91,7 @@ def _made_up() -> Floats:
 
 
 def plot(result: Result, figure: Figure) -> None:
-    figure.set_size_inches(11, 5.5)
+    figure.set_size_inches(13, 5)
     panels = figure.subplots(1, 3)
     for axes, (window, name) in zip(panels, WINDOWS.items(), strict=False):
         draw(axes, Result([row for row in result.rows if row["place"] is None]), "ε", window=window)
@@ -101,5 +101,4 @@ def plot(result: Result, figure: Figure) -> None:
     panels[2].plot([row["place"] for row in curve], [row["speed"] for row in curve], label="model in force")
     panels[2].set(title=f"{curve[0]['way']}, ε = {SHOWN:g}", xlabel="place", ylabel="miles per hour")
     panels[2].legend()
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+    legend_beside(figure, panels[0])

@@ -199,3 +199,15 @@ def test_observations_that_cannot_be(node: Any, x: Any, y: Any, said: str) -> No
     monitor = LeastSquaresMonitor(2, 3, 1.0)
     with pytest.raises(ValueError, match=said):
         list(monitor.run(Observations(node, x, y)))
+
+
+@pytest.mark.parametrize("window", [None, 40])
+@pytest.mark.parametrize("near", [1e-3, 1e-5, 1e-6, 1e-7])
+def test_nearly_singular_data_have_a_model_with_room_or_none(window: int | None, near: float) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 2, 2))
+    x[:, :, 1] = x[:, :, 0] + near * x[:, :, 1]
+    for epsilon in (1e-3, 1.0, 1e3):
+        monitor = LeastSquaresMonitor(2, 2, epsilon, window=window)
+        list(monitor.run((x, x.sum(axis=2) + rng.normal(size=(200, 2)))))
+        assert monitor.messages > 0

@@ -122,17 +122,19 @@ def fit(settings: Settings, sum_a: Floats, sum_c: Floats) -> Model | Undetermine
     slack_left = size * UNIT * (np.abs(mean_a) @ np.abs(beta) + np.abs(mean_c))
     off = np.linalg.norm(np.eye(size) - inverse @ mean_a, 2)
     off += 8 * size * UNIT * np.linalg.norm(np.abs(inverse) @ np.abs(mean_a), 2)
-    lost = np.linalg.norm(inverse @ left) + np.linalg.norm(np.abs(inverse) @ slack_left)
     epsilon = settings.epsilon
-    share = float(lost / epsilon + off)
+    if settings.kind == GROWING:
+        # (Â+Δ) ⪰ Â ⪰ λI gives ‖β−β₀‖ ≤ ‖Â^-½(δ−Δβ₀)‖ / √λ, a larger zone than ‖δ−Δβ₀‖ ≤ ελ.
+        whole = epsilon * math.sqrt(smallest)
+        lost = math.sqrt(max(float(left @ inverse @ left), 0.0)) + math.sqrt(slack_left @ np.abs(inverse) @ slack_left)
+    else:
+        whole = epsilon
+        lost = float(np.linalg.norm(inverse @ left) + np.linalg.norm(np.abs(inverse) @ slack_left))
+    share = float(lost / whole + off)
     if not share < 0.5:
         return Undetermined(
             f"the observations determine the coefficients too badly for epsilon = {epsilon:g}: the condition number of "
             f"their matrix is {largest / smallest:.1e}, and rounding alone would take {share:.0%} of epsilon. Wait for "
             "observations that differ more, scale the columns alike, or set ridge= to a number above 0"
         )
-    if settings.kind == GROWING:
-        # (Â+Δ) ⪰ Â ⪰ λI gives ‖β−β₀‖ ≤ ‖Â^-½(δ−Δβ₀)‖ / √λ, a larger zone than ‖δ−Δβ₀‖ ≤ ελ.
-        rest = math.sqrt(max(float(left @ inverse @ left), 0.0)) + np.sqrt(slack_left @ np.abs(inverse) @ slack_left)
-        return Model(settings, beta, inverse, float(epsilon * np.sqrt(smallest) * (1 - off) - rest))
-    return Model(settings, beta, inverse, epsilon * (1 - share))
+    return Model(settings, beta, inverse, whole * (1 - share))
