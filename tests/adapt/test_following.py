@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,10 @@ def drifting(pieces: list[tuple[float, float, float]], size: int = 6000) -> pa.T
 PATTERN = cepheid.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x + c.x > 1.9 WITHIN 200")
 
 
-def run(table: pa.Table, adapt: Any, migrate: Any = "rebuild", planner: str = "greedy") -> tuple[int, dict[str, Any]]:
-    engine = cepheid.Engine([PATTERN], planner=planner, adapt=adapt, check_every=500, migrate=migrate)
+def run(
+    table: pa.Table, adapt: Any, migrate: Any = "rebuild", planner: str = "greedy", check_every: Any = 500
+) -> tuple[int, dict[str, Any]]:
+    engine = cepheid.Engine([PATTERN], planner=planner, adapt=adapt, check_every=check_every, migrate=migrate)
     session = engine.open()
     matches = 0
     for start in range(0, table.num_rows, 100):
@@ -57,21 +60,67 @@ def test_a_stream_whose_rare_type_changes(planner: str, migrate: str) -> None:
     found, report = run(table, Invariant(), migrate, planner)
     assert found == matches > 0
     changes = report["adaptation"]["changes"]
-    assert 2 <= len(changes) <= 10
+    assert (1 if planner == "zstream" else 2) <= len(changes) <= 10
     if planner != "zstream":  # of three variables it has two trees only
         assert report["condition evaluations"] < 0.7 * static["condition evaluations"]
     assert all(change["old"] != change["new"] for change in changes)
-    assert any(isinstance(change["observed_gain"], float) for change in changes)
+    if planner != "zstream":
+        assert any(isinstance(change["observed_gain"], float) for change in changes)
 
 
 def test_an_invariant_changes_less_often_than_the_others() -> None:
-    table = drifting([(1.0, 1.1, 0.9), (1.1, 0.9, 1.0), (0.9, 1.0, 1.1)])
-    always, threshold, invariant = (
-        len(run(table, policy)[1]["adaptation"]["changes"])
-        for policy in (Unconditional(), Threshold(0.1), Invariant(distance=0.5))
-    )
+    table = drifting([(1.0, 1.0, 1.0)])  # by chance alone, now one type is the rarest, now another
+
+    def changes(policy: Policy) -> int:
+        pattern = cepheid.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x > 0.6 AND b.x > 0.6 AND c.x > 0.6 WITHIN 60")
+        session = cepheid.Engine([pattern], planner="rate", adapt=policy, check_every=100).open()
+        for start in range(0, table.num_rows, 100):
+            session.push(table.slice(start, 100), watermark=start)
+        return int(session.report()["adaptation"]["changed"])
+
+    always, threshold, invariant = changes(Unconditional()), changes(Threshold(0.1)), changes(Invariant(distance=0.5))
     assert invariant <= threshold <= always
     assert invariant < always
+
+
+@pytest.mark.parametrize("check_every", [None, 500, "500 events", "500 seconds", dt.timedelta(seconds=500)])
+def test_how_often_to_look(check_every: Any) -> None:
+    table = drifting([(1, 1, 0.02), (0.02, 1, 1)], size=3000)
+    times = pa.array(np.arange(6000) * 1_000_000, pa.timestamp("us"))
+    pattern = cepheid.parse(str(PATTERN).replace("WITHIN 200", "WITHIN 200 seconds"))
+    session = cepheid.Engine([pattern], planner="greedy", adapt=Invariant(), check_every=check_every).open()
+    for start in range(0, 6000, 50):
+        session.push(table.set_column(0, "ts", times).slice(start, 50), watermark=times[start])
+    found = session.report()["adaptation"]
+    if check_every is not None:
+        assert found["checks"] == (12 if check_every in (500, "500 events") else 11)
+    assert found["changed"] == len(found["changes"])
+    assert set(found["seconds"]) == {"estimating", "deciding", "planning", "changing", "all"}
+    assert 0 <= found["overhead"] < 1
+    for change in found["changes"]:
+        assert change["time"].startswith("1970-01-01 0")
+        assert change["pattern"] == "pattern_1"
+
+
+def test_a_time_needs_a_clock() -> None:
+    session = cepheid.Engine([PATTERN], adapt=True, check_every="10 minutes").open()
+    session.push(drifting([(1, 1, 1)], size=10))
+    with pytest.raises(ValueError, match="check_every is a length of time, and the time column 'ts' holds numbers"):
+        session.push(drifting([(1, 1, 1)], size=10))
+
+
+def test_a_restored_session_knows_what_it_did_and_learned() -> None:
+    table = drifting([(1, 1, 0.02), (0.02, 1, 1), (1, 1, 0.02)], size=2000)
+    engine = cepheid.Engine([PATTERN], planner="greedy", adapt=Invariant(distance="meta"), check_every=100)
+    session = engine.open()
+    for start in range(0, table.num_rows, 50):
+        session.push(table.slice(start, 50), watermark=start)
+    restored = engine.restore(session.snapshot())
+    assert session.report()["adaptation"]["changes"]
+    assert restored.report()["adaptation"] == session.report()["adaptation"]
+    assert restored._follower is not None
+    assert session._follower is not None
+    assert restored._follower._memories == session._follower._memories
 
 
 def test_a_snapshot_in_the_middle_of_a_change() -> None:

@@ -3,72 +3,102 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Protocol
 
-from cepheid.adapt.policies import Invariant, Memory, Policy, Watch
+from cepheid.adapt.every import CheckEvery, Every, enough
+from cepheid.adapt.policies import Invariant, Memory, Policy, Watch, dump_memory, load_memory
+from cepheid.adapt.record import Decision, Seconds
 from cepheid.pattern.normal import Branch
 from cepheid.plan.cardinality import Cardinality
 from cepheid.plan.cost import tree_cost
-from cepheid.plan.planner import make_plan
+from cepheid.plan.planner import plan_with
 from cepheid.plan.tree import Plan
 from cepheid.stats.estimates import Estimates
 
 Migration = Literal["rebuild", "parallel"]
+
 CHECK_EVERY = 10_000
+"""Events between two looks, for those who must name a number."""
+DECISIONS = 1_000
+"""So many of the last changes are listed; streams may have no end."""
+PUSHES = 16
+"""How much work was done is asked after so many pushes."""
+UNKNOWN = "the plan was made before the stream was known"
 
 
 class Followed(Protocol):
-    """What is asked of a session."""
+    """What is asked of a session. Times are ticks of its clock."""
 
     @property
     def plans(self) -> Mapping[Branch, Plan | None]: ...
     @property
+    def pattern_names(self) -> Mapping[Branch, str]: ...
+    @property
     def events(self) -> int: ...
     @property
-    def work(self) -> int: ...
+    def now(self) -> int: ...
+    @property
+    def work(self) -> Mapping[Branch, int]: ...
+    def ticks_of(self, nanoseconds: int) -> int: ...
+    def moment(self, ticks: int) -> int | str: ...
     def estimates(self) -> Mapping[Branch, Estimates]: ...
     def change_plans(self, plans: Mapping[Branch, Plan], migrate: str) -> list[Branch]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Adapting:
-    """How to follow the data. ``check_every``: after how many events to look."""
+    """How to follow the data. ``check_every``: how often to look; None: as often as costs little."""
 
     policy: Policy
     planner: str
-    check_every: int = CHECK_EVERY
+    check_every: CheckEvery = None
     migrate: Migration = "rebuild"
 
     def __post_init__(self) -> None:
-        if self.check_every < 1:
-            raise ValueError(f"check_every is 1 event or more, got {self.check_every}")
+        Every.of(self.check_every)
 
     def follow(self) -> Follower:
         return Follower(self)
 
 
+def _cost(plan: Plan, branch: Branch, estimates: Estimates, cardinality: Cardinality | None = None) -> float:
+    """The work that a plan is expected to make of one event of the stream."""
+    events = sum(estimates.count_of(name) for name in branch.names)
+    return tree_cost(plan, cardinality or Cardinality(branch, estimates)) / max(events, 1e-300)
+
+
 @dataclass(slots=True)
-class Decision:
-    """A plan that was made anew: when and why, what it replaced, and what that was expected to bring and brought.
+class _Judged:
+    """A change that is yet to be judged: who asked for it, and the work of an event before it."""
 
-    Gains are parts of the work that was saved; the observed one is known at the check after it.
-    """
+    decision: Decision
+    asked: Watch
+    old: Plan
+    work: float
+    cost: float  # that was expected of the old plan then
 
-    events: int
-    reason: str
-    old: str
-    new: str
-    estimated_gain: float
-    observed_gain: float | None = None
+    def judge(self, work: float, branch: Branch, estimates: Estimates) -> None:
+        """Compare the work of an event with what it would be under the old plan.
+
+        The stream may be busier or quieter by now, as it would be without the change; so what the old plan did is
+        scaled by what is expected of it now and was expected then.
+        """
+        before = self.work * _cost(self.old, branch, estimates) / max(self.cost, 1e-300)
+        self.decision.observed_gain = 1 - work / before if before > 0 else 0.0
+        self.asked.learn(self.decision.observed_gain)
 
 
 @dataclass(slots=True)
 class _Watched:
+    """A plan in force. The watch is on the last answer of the planner: the same plan, unless it was no better."""
+
     plan: Plan
     watch: Watch
-    memory: Memory = field(default_factory=dict)
+    mark: tuple[int, int]  # events and work at the last check
+    judged: _Judged | None = None
 
 
 class Follower:
@@ -76,71 +106,115 @@ class Follower:
 
     def __init__(self, adapting: Adapting) -> None:
         self._adapting = adapting
+        self._every = Every.of(adapting.check_every)
         self._watched: dict[Branch, _Watched] = {}
-        self._next = adapting.check_every
-        self._mark = (0, 0)  # events and work at the last check
-        self._rate: float | None = None  # work for each event between the last two checks
-        self._judged: tuple[Watch, Decision, float] | None = None
-        self.decisions: list[Decision] = []
+        self._memories: dict[Branch, Memory] = {}
+        self._pushes = 0
+        self._mark: tuple[int, int | None, int] = (0, None, 0)  # events, time and work at the last check
+        self.decisions: deque[Decision] = deque(maxlen=DECISIONS)
+        self.changed = 0
         self.checks = 0
-        self.seconds = 0.0
+        self.seconds = Seconds()
 
-    def after_push(self, session: Followed) -> None:
-        """Look, if it is time to."""
-        if session.events < self._next:
-            return
-        started = time.perf_counter()
-        self._next = session.events + self._adapting.check_every
+    def after_push(self, session: Followed, started: float) -> None:
+        """Look, if it is time to. ``started``: when the push began."""
+        if self._is_time(session):
+            self._look(session)
+        self.seconds.all += time.perf_counter() - started
+
+    def _is_time(self, session: Followed) -> bool:
+        events, then, work = self._mark
+        if self._every.events is not None:
+            return session.events - events >= self._every.events
+        if self._every.nanoseconds is not None:
+            if then is None:
+                self._mark = events, session.now, work
+                return False
+            return session.now - then >= session.ticks_of(self._every.nanoseconds)
+        self._pushes += 1
+        if self._pushes < PUSHES and session.events - events < 1_000:
+            return False
+        self._pushes = 0
+        variables = sum(len(branch.names) for branch in session.plans)
+        return enough(sum(session.work.values()) - work, session.events - events, variables, self.checks)
+
+    def _look(self, session: Followed) -> None:
         self.checks += 1
-        self._measure(session)
-        estimates = session.estimates()
+        with self.seconds.spent("estimating"):
+            estimates = session.estimates()
+        work = session.work
         for branch, plan in session.plans.items():
             if plan is not None and branch in estimates and not branch.stepwise:
-                self._check(session, branch, plan, estimates[branch])
-        self.seconds += time.perf_counter() - started
+                single = replace(branch, variables=tuple(v for v in branch.variables if not v.is_kleene))
+                if len(single.variables) > 1:
+                    self._check(session, branch, single, plan, estimates[branch], work[branch])
+        self._mark = session.events, session.now, sum(session.work.values())
 
-    def _measure(self, session: Followed) -> None:
-        """The work of the events since the last check; and so what the last change brought."""
-        events, work = session.events - self._mark[0], session.work - self._mark[1]
-        self._mark = session.events, session.work
-        self._rate = work / max(events, 1)
-        if self._judged is not None:
-            watch, decision, before = self._judged
-            decision.observed_gain = 1 - self._rate / before if before > 0 else 0.0
-            watch.learn(decision.observed_gain)
-            self._judged = None
-
-    def _check(self, session: Followed, branch: Branch, plan: Plan, estimates: Estimates) -> None:
-        single = replace(branch, variables=tuple(v for v in branch.variables if not v.is_kleene))
-        if len(single.variables) < 2:
-            return
+    def _check(
+        self, session: Followed, branch: Branch, single: Branch, plan: Plan, estimates: Estimates, work: int
+    ) -> None:
         watched = self._watched.get(branch)
-        if watched is None or watched.plan != plan:  # the first check: the plan may have been made without knowledge
-            reason: str | None = "the plan was made before the stream was known"
-            memory: Memory = {}
-        else:
-            reason, memory = watched.watch.reason(estimates), watched.memory
+        rate: float | None = None
+        reason: str | None = UNKNOWN
+        with self.seconds.spent("deciding"):
+            if watched is not None and watched.plan == plan:
+                rate = (work - watched.mark[1]) / max(session.events - watched.mark[0], 1)
+                watched.mark = session.events, work
+                if watched.judged is not None:
+                    watched.judged.judge(rate, single, estimates)
+                    watched.judged = None
+                reason = watched.watch.reason(estimates)
         if reason is None:
             return
-        new = make_plan(single, estimates, self._adapting.planner)
-        if new != plan and session.change_plans({branch: new}, self._adapting.migrate):
+        with self.seconds.spent("planning"):
             cardinality = Cardinality(single, estimates)
-            old_cost, new_cost = tree_cost(plan, cardinality), tree_cost(new, cardinality)
-            decision = Decision(session.events, reason, str(plan), str(new), 1 - new_cost / max(old_cost, 1e-300))
+            answer = plan_with(single, cardinality, self._adapting.planner)
+            old, new = (_cost(p, single, estimates, cardinality) for p in (plan, answer))
+        judged = None
+        if answer != plan and new < old:
+            started = time.perf_counter()
+            with self.seconds.spent("changing"):
+                done = session.change_plans({branch: answer}, self._adapting.migrate)
+            if not done:  # another change is still under way
+                return
+            decision = Decision(
+                session.events, session.moment(session.now), session.pattern_names[branch], reason,
+                str(plan), str(answer), 1 - new / max(old, 1e-300), seconds=time.perf_counter() - started,
+            )  # fmt: skip
             self.decisions.append(decision)
-            if watched is not None and self._rate is not None:
-                self._judged = watched.watch, decision, self._rate
-            plan = new
-        watch = self._adapting.policy.watch(single, plan, self._adapting.planner, estimates, memory)
-        self._watched[branch] = _Watched(plan, watch, memory)
+            self.changed += 1
+            if rate is not None and watched is not None:
+                judged = _Judged(decision, watched.watch, plan, rate, old)
+            plan, work = answer, session.work[branch]
+        with self.seconds.spent("deciding"):
+            memory = self._memories.setdefault(branch, {})
+            watch = self._adapting.policy.watch(single, answer, self._adapting.planner, estimates, memory)
+        self._watched[branch] = _Watched(plan, watch, (session.events, work), judged)
 
     def report(self) -> dict[str, Any]:
         return {
             "policy": repr(self._adapting.policy),
             "checks": self.checks,
-            "seconds": self.seconds,
-            "changes": [{name: getattr(decision, name) for name in Decision.__slots__} for decision in self.decisions],
+            "seconds": asdict(self.seconds),
+            "overhead": self.seconds.overhead,
+            "changed": self.changed,
+            "changes": [asdict(decision) for decision in self.decisions],
         }
+
+    # --- snapshots
+
+    def dump(self, branches: Iterable[Branch]) -> dict[str, Any]:
+        """What a restored session goes on with. Whether its plans are still the best is found at the next check."""
+        memories = [dump_memory(self._memories.get(branch, {})) for branch in branches]
+        return {"mark": self._mark, "memories": memories, "report": self.report()}
+
+    def load(self, branches: Iterable[Branch], found: Mapping[str, Any]) -> None:
+        events, then, work = found["mark"]
+        self._mark = events, then, work
+        self._memories = dict(zip(branches, map(load_memory, found["memories"]), strict=True))
+        report = found["report"]
+        self.checks, self.changed, self.seconds = report["checks"], report["changed"], Seconds(**report["seconds"])
+        self.decisions.extend(Decision(**decision) for decision in report["changes"])
 
 
 def policy_of(adapt: Policy | bool | str | None) -> Policy | None:

@@ -7,7 +7,7 @@ to be expected, or nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from cepheid.pattern.normal import Branch, Condition
 from cepheid.plan.cardinality import Cardinality
@@ -157,8 +157,8 @@ class _Invariants:
         return
 
 
-FIRST = 0.05
-"""The distance that is tried first."""
+FIRST = 1.0
+"""The distance that is tried first: the other choice must be twice as good. Estimates are not better than that."""
 LITTLE, MUCH = 0.05, 0.2
 """Gains that were not worth a change, and that were."""
 
@@ -187,11 +187,32 @@ class _Learning(_Invariants):
             return
         distance = self.allowed(self._asked)
         if gain < LITTLE:
-            self._memory[_key(self._asked)] = min(2 * distance, 4.0)
+            self._memory[_key(self._asked)] = min(2 * distance, 16.0)
         elif gain > MUCH:
-            self._memory[_key(self._asked)] = max(distance / 2, 0.01)
+            self._memory[_key(self._asked)] = max(distance / 2, 0.05)
 
 
 def _key(invariant: Deciding) -> frozenset[Quantity]:
     """Whichever of the two was chosen."""
     return frozenset({invariant.chosen, invariant.other})
+
+
+def dump_memory(memory: Memory) -> list[list[Any]]:
+    """As JSON can write it."""
+    return [
+        [[[list(map(sorted, step)) for step in quantity] for quantity in key], distance]
+        for key, distance in memory.items()
+    ]
+
+
+def load_memory(found: list[list[Any]]) -> Memory:
+    """
+    >>> one, other = ((frozenset({"a"}), frozenset({"b"})),), ((frozenset({"c"}), frozenset()),)
+    >>> memory = {frozenset({one, other}): 0.1}
+    >>> load_memory(dump_memory(memory)) == memory
+    True
+    """
+    return {
+        frozenset(tuple((frozenset(left), frozenset(right)) for left, right in quantity) for quantity in key): distance
+        for key, distance in found
+    }

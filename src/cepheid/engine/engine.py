@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from cepheid.adapt.follower import CHECK_EVERY, Adapting, Follower, Migration, policy_of
+from cepheid.adapt.every import CheckEvery
+from cepheid.adapt.follower import Adapting, Follower, Migration, policy_of
 from cepheid.adapt.policies import Policy
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.session import Session
@@ -43,7 +44,7 @@ class Engine:
     max_partial_matches: int = 100_000_000
     negation: str = "auto"
     adapt: Policy | bool | str | None = None
-    check_every: int = CHECK_EVERY
+    check_every: CheckEvery = None
     migrate: Migration = "rebuild"
 
     def __post_init__(self) -> None:

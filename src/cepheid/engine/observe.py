@@ -11,7 +11,7 @@ from cepheid.engine.joiner import FOREVER, Rows
 from cepheid.engine.kernels.join import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, UNEQUAL
 from cepheid.engine.program import Side
 from cepheid.engine.run import BranchRun
-from cepheid.engine.sample import COMBINATIONS, drawn, same_partition, selectivities
+from cepheid.engine.sample import COMBINATIONS, Trial, same_partition
 from cepheid.engine.vector import Mask, Numbers
 from cepheid.pattern.normal import Condition
 from cepheid.stats.estimates import Estimates
@@ -77,13 +77,12 @@ def observe(run: BranchRun, counts: dict[str, float]) -> Estimates:
     """
     program, scope, store = run.program, run.scope, run.scope.store
     rows = {name: run.events(name) for name in counts}
-    values: dict[Side, Rows | Numbers] = {}  # of the events that were drawn, what conditions compare
 
     def value(side: Side, combinations: Mapping[str, Rows]) -> Rows | Numbers:
-        if side not in values:
-            column = (store.floats if side.is_float else store.values)[side.column]
-            values[side] = column[combinations[side.variable] - store.base]
-        return values[side]
+        found: Rows | Numbers = (store.floats if side.is_float else store.values)[side.column][
+            combinations[side.variable] - store.base
+        ]
+        return found
 
     def holds(condition: Condition, combinations: Mapping[str, Rows]) -> Mask:
         compared = program.compared.get(condition)
@@ -94,8 +93,14 @@ def observe(run: BranchRun, counts: dict[str, float]) -> Estimates:
         )
         return good
 
-    found = selectivities(program.branch, drawn(rows), store.times, holds)
-    return Estimates(counts, found, _same_partition(run, rows))
+    tried = Trial(program.branch, rows, store.times, holds)
+    now = store.base, store.size
+
+    def joint(names: frozenset[str]) -> float | None:
+        """Known as long as no more events have come."""
+        return tried.joint(names) if (store.base, store.size) == now else None
+
+    return Estimates(counts, tried.selectivity, _same_partition(run, rows), joint)
 
 
 _COMPARE = {

@@ -64,47 +64,107 @@ def _shuffles(count: int) -> Rows:
     return np.random.default_rng(0).permuted(np.tile(np.arange(COMBINATIONS), (count, 1)), axis=1)
 
 
-def selectivities(
-    branch: Branch,
-    combinations: Mapping[str, Rows],
-    times: Callable[[Rows], Rows],
-    holds: Callable[[Condition, Mapping[str, Rows]], Mask],
-) -> dict[Condition, float]:
-    """How often conditions hold for events in the order of the pattern.
+Judge: TypeAlias = "Callable[[Condition, Mapping[str, Rows]], Mask]"
+"""For each of some combinations of events, whether a condition holds."""
+
+
+class Trial:
+    """Conditions tried on combinations of events that stand in the order of the pattern.
 
     Conditions on the same events often hold together. So each is judged by the combinations that satisfy those before
-    it, and the product of what is found is the share that satisfies all of them.
+    it, and the product of the selectivities is the share that satisfies all of them.
     """
-    whens = {name: times(rows) for name, rows in combinations.items()}
-    closed = transitive_closure(branch.order)
-    found = _selectivities(branch.conditions, closed, whens, combinations, holds)
-    for n in branch.negations:
-        around = {*closed, *((x, n.name) for x in n.after), *((n.name, y) for y in n.before)}
-        found |= _selectivities(n.conditions, around, whens, combinations, holds)
-    return found
 
+    def __init__(self, branch: Branch, rows: Mapping[str, Rows], times: Callable[[Rows], Rows], judge: Judge) -> None:
+        self._conditions = [c for c in branch.conditions if c.kind in SAMPLED and not c.derived]
+        self._names = [v.name for v in branch.variables]
+        self._drawn = drawn(rows)
+        self._positive = frozenset(self._names) & frozenset(self._drawn)
+        self._times = times
+        self._judge = judge
+        self._order = transitive_closure(branch.order)
+        self._found: dict[frozenset[str], tuple[float, dict[str, Rows]]] = {}
+        self.selectivity = self._try(self._conditions, self._order)
+        for n in branch.negations:
+            around = {*self._order, *((x, n.name) for x in n.after), *((n.name, y) for y in n.before)}
+            self.selectivity |= self._try([c for c in n.conditions if c.kind in SAMPLED], around)
 
-def _selectivities(
-    conditions: Iterable[Condition],
-    order: Collection[tuple[str, str]],
-    times: Mapping[str, Rows],
-    combinations: Mapping[str, Rows],
-    holds: Callable[[Condition, Mapping[str, Rows]], Mask],
-) -> dict[Condition, float]:
-    found, left = {}, {}
-    for condition in conditions:
-        names = condition.variables
-        if condition.kind not in SAMPLED or condition.derived or not names <= set(combinations):
-            continue
-        if names not in left:
-            pairs = [times[x] < times[y] for x, y in order if x in names and y in names]
-            left[names] = np.logical_and.reduce(pairs) if pairs else np.ones(COMBINATIONS, dtype=np.bool_)
-            if np.count_nonzero(left[names]) < FEW:
-                left[names] = np.ones(COMBINATIONS, dtype=np.bool_)
-        good = holds(condition, combinations)
-        found[condition] = share(good[left[names]])
-        left[names] = left[names] & good
-    return found
+    def _try(self, conditions: Iterable[Condition], order: Collection[tuple[str, str]]) -> dict[Condition, float]:
+        left: dict[frozenset[str], Mask] = {}
+        found = {}
+        for condition in conditions:
+            names = condition.variables
+            if not names <= set(self._drawn):
+                continue
+            if names not in left:
+                left[names] = self._in_order(self._drawn, names, order)
+                if np.count_nonzero(left[names]) < FEW:
+                    left[names] = np.ones(COMBINATIONS, dtype=np.bool_)
+            good = self._judge(condition, self._drawn)
+            found[condition] = share(good[left[names]])
+            left[names] = left[names] & good
+        return found
+
+    def _in_order(
+        self, combinations: Mapping[str, Rows], names: Collection[str], order: Collection[tuple[str, str]]
+    ) -> Mask:
+        good = np.ones(COMBINATIONS, dtype=np.bool_)
+        times = {name: self._times(combinations[name]) for name in names}
+        for x, y in order:
+            if x in names and y in names:
+                good &= times[x] < times[y]
+        return good
+
+    def joint(self, names: frozenset[str]) -> float | None:
+        """The share of combinations over some variables that are in order and satisfy all conditions.
+
+        Of many variables hardly any combination does. So they are bound one after the other: those that are good so
+        far are multiplied, and each goes on with another event (sequential Monte Carlo).
+        """
+        return self._grown(names)[0] if names <= self._positive else None
+
+    def _grown(self, names: frozenset[str]) -> tuple[float, dict[str, Rows]]:
+        if names not in self._found:
+            last = self._last(names)
+            rest = names - {last}
+            chance, good = self._grown(rest) if rest else (1.0, {})
+            self._found[names] = self._extended(chance, good, last)
+        return self._found[names]
+
+    def _last(self, names: frozenset[str]) -> str:
+        """The last variable without which the others are still connected."""
+        for name in reversed(self._names):
+            if name in names and self._is_connected(names - {name}):
+                return name
+        return next(name for name in reversed(self._names) if name in names)
+
+    def _is_connected(self, names: frozenset[str]) -> bool:
+        if not names:
+            return True
+        reached = {next(iter(names))}
+        while (
+            more := {v for c in self._conditions if c.variables <= names and c.variables & reached for v in c.variables}
+            - reached
+        ):
+            reached |= more
+        return reached == names
+
+    def _extended(self, chance: float, good: dict[str, Rows], last: str) -> tuple[float, dict[str, Rows]]:
+        """One more variable: how likely it all is, and combinations that are good, so many as there always are."""
+        if not chance:
+            return chance, good
+        tried = {**good, last: self._drawn[last]}
+        order = {(x, y) for x, y in self._order if last in (x, y)}
+        passing = self._in_order(tried, set(tried), order)
+        for condition in self._conditions:
+            if last in condition.variables and condition.variables <= set(tried):
+                passing &= self._judge(condition, tried)
+        places = np.flatnonzero(passing)
+        chance *= (len(places) + 0.5) / (COMBINATIONS + 1)
+        if not len(places):  # it goes on with combinations that are not good; the chance is next to nothing anyway
+            return chance, tried
+        again = places[np.arange(COMBINATIONS) * len(places) // COMBINATIONS]
+        return chance, {name: rows[again] for name, rows in tried.items()}
 
 
 def same_partition(codes: Rows) -> float:
@@ -159,8 +219,8 @@ def _estimate(branch: Branch, sample: Batch, time: str, step: int, span: int, un
 
         return holds(condition.expression, lookup, unit, COMBINATIONS)
 
-    selectivity = selectivities(branch, drawn(rows), lambda chosen: times[chosen], judge)
-    return Estimates(counts, selectivity, _same_partition(branch.partition, sample))
+    tried = Trial(branch, rows, lambda chosen: times[chosen], judge)
+    return Estimates(counts, tried.selectivity, _same_partition(branch.partition, sample))
 
 
 def _same_partition(names: tuple[str, ...], sample: Batch) -> float:

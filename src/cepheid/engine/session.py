@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from time import perf_counter
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow as pa
 from cepheid.adapt.follower import Follower
 from cepheid.engine.clock import END, Watermark, unit_of
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes, InputError, without_views
+from cepheid.engine.joiner import FOREVER
 from cepheid.engine.negation import REJECTED
 from cepheid.engine.program import BranchProgram
 from cepheid.engine.snapshot import Arrays, below, pack, plan_to_json, prefixed, table_from_array, table_to_array
@@ -19,6 +21,7 @@ from cepheid.engine.tally import CANDIDATES, Tally
 from cepheid.engine.vector import MICROSECONDS
 from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern
+from cepheid.language.values import Timestamp
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.plan.tree import Plan
@@ -60,6 +63,7 @@ class Session:
         self._closed = False
         self._broken = False
         self._late: list[pa.Table] = []
+        self.now = -FOREVER  # the time of the newest event; asked for by those who follow the data
         self.counts: Counter[str] = Counter()
 
     def push(self, events: pa.Table | pa.RecordBatch, watermark: Any = None) -> pa.Table:
@@ -72,6 +76,7 @@ class Session:
             raise ValueError("this session is closed; open another one")
         if self._broken:
             raise ValueError("a push failed half-way, so what is kept cannot be trusted; restore a snapshot")
+        started = 0.0 if self._follower is None else perf_counter()
         table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
         if self._given is None or not table.schema.equals(self._given):
             self.prepare(table.schema)
@@ -85,8 +90,9 @@ class Session:
         if late is not None:
             self.counts["late events"] += late.num_rows
             self._late.append(late)
-        if self._follower is not None:
-            self._follower.after_push(self)
+        if self._follower is not None and len(batch):
+            self.now = max(self.now, batch.span[1])
+            self._follower.after_push(self, started)
         return found
 
     def close(self) -> pa.Table:
@@ -135,11 +141,30 @@ class Session:
         return self.counts["events"]
 
     @property
-    def work(self) -> int:
-        """How many candidates were looked at and conditions evaluated."""
+    def work(self) -> dict[Branch, int]:
+        """For each branch, how many candidates its plan has looked at and conditions it has evaluated."""
         self._catch_up()
-        tallies = [tally for state in self._states for run in state.runs.values() for tally in run.tallies]
-        return sum(tally.steps.get(CANDIDATES, 0) + tally.evaluations for tally in tallies)
+        return {run.program.branch: run.work for state in self._states for run in state.runs.values()}
+
+    @property
+    def pattern_names(self) -> dict[Branch, str]:
+        return {branch: normal.name for normal in self._normals for branch in normal.branches}
+
+    def ticks_of(self, nanoseconds: int) -> int:
+        """A length of time on the clock of the events."""
+        if not self._keeps_time():
+            raise InputError(
+                f"check_every is a length of time, and the time column {self._columns.time!r} holds numbers: "
+                "give a number of events"
+            )
+        return max(1, nanoseconds // self._unit.nanoseconds)
+
+    def moment(self, ticks: int) -> int | str:
+        """A time of the events' clock as a reader knows it."""
+        return str(Timestamp(ticks * self._unit.nanoseconds)) if self._keeps_time() else ticks
+
+    def _keeps_time(self) -> bool:
+        return self._schema is not None and not pa.types.is_integer(self._schema.field(self._columns.time).type)
 
     def estimates(self) -> dict[Branch, Estimates]:
         """Arrival rates and selectivities of the last window, for each branch: what a new plan could be made with.
@@ -192,6 +217,7 @@ class Session:
             "closed": self._closed,
             "counts": dict(self.counts),
             "states": [state.meta() for state in self._states],
+            "follower": None if self._follower is None else [self.now, self._follower.dump(self._plans)],
         }
         arrays: Arrays = {}
         if self._schema is not None:
@@ -206,6 +232,9 @@ class Session:
         """Take the state of a snapshot of the same patterns."""
         self._watermark, self._closed = meta["watermark"], meta["closed"]
         self.counts = Counter(meta["counts"])
+        if self._follower is not None and meta.get("follower"):
+            self.now, found = meta["follower"]
+            self._follower.load(self._plans, found)
         self._late = [table_from_array(array) for name, array in arrays.items() if name.startswith("late ")]
         if "schema" in arrays:
             self._prepared(table_from_array(arrays["schema"]).schema, meta["states"])

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.adapt.follower import CHECK_EVERY, Migration
+from cepheid.adapt.every import CheckEvery
+from cepheid.adapt.follower import Migration
 from cepheid.adapt.policies import Policy
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns, without_views
@@ -38,7 +39,7 @@ def match(
     batch_size: int | None = None,
     negation: str = "auto",
     adapt: Policy | bool | str | None = None,
-    check_every: int = CHECK_EVERY,
+    check_every: CheckEvery = None,
     migrate: Migration = "rebuild",
     max_partial_matches: int = 100_000_000,
     progress: Callable[[int], object] | None = None,
@@ -54,8 +55,10 @@ def match(
     ``statistics`` replaces the estimates that are otherwise taken from a sample of the events. ``negation`` says when
     negated events are looked for: ``"first_chance"`` where a partial match can be dropped for them, ``"post"`` when it
     is complete, or ``"auto"``. ``adapt`` lets the plan follow the data: ``True``, or a policy such as
-    ``cepheid.Invariant()``, asked every ``check_every`` events; ``migrate`` says how a new plan takes over. None of
-    these changes the result. ``progress`` is called with the number of events of each batch that is done.
+    ``cepheid.Invariant()``; ``check_every`` says how often it is asked: after a number of events, after a time such as
+    ``"10 minutes"``, or, if not said, so often that it takes about a hundredth of the time. ``migrate`` says how a new
+    plan takes over. None of these changes the result. ``progress`` is called with the number of events of each batch
+    that is done.
 
     >>> import cepheid
     >>> events = [{"ts": 1, "type": "A", "x": 5}, {"ts": 2, "type": "B", "x": 7}, {"ts": 9, "type": "B", "x": 8}]
@@ -83,7 +86,7 @@ def prepare(
     statistics: Mapping[Branch, Estimates] | None = None,
     negation: str = "auto",
     adapt: Policy | bool | str | None = None,
-    check_every: int = CHECK_EVERY,
+    check_every: CheckEvery = None,
     migrate: Migration = "rebuild",
     max_partial_matches: int = 100_000_000,
 ) -> tuple[Engine, pa.Table]:

@@ -1,27 +1,40 @@
-"""What a plan costs: the partial matches that it makes."""
+"""What a plan costs: the partial matches that it makes, and the pairs that it looks at for them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from cepheid.plan.cardinality import Cardinality
-from cepheid.plan.tree import Leaf, Plan, Search, variables
+from cepheid.plan.tree import Join, Plan, Search, nodes, variables
 
 
 def order_cost(order: Sequence[str], cardinality: Cardinality) -> float:
-    """The papers' Cost_ord: the partial matches over each prefix of an order, in one window."""
-    return sum(cardinality.of(frozenset(order[: k + 1])) for k in range(len(order)))
+    """The papers' Cost_ord: the work for each prefix of an order, in one window."""
+    return sum(cardinality.step(*step) for step in order_steps(order))
+
+
+def order_steps(order: Sequence[str]) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    """What each step of an order joins: the variables so far with the next one."""
+    first = ((frozenset(order[:1]), frozenset[str]()),)
+    return first + tuple((frozenset(order[:k]), frozenset({order[k]})) for k in range(1, len(order)))
 
 
 def tree_cost(plan: Plan, cardinality: Cardinality) -> float:
-    """The papers' Cost_tree: Cost(L) + Cost(R) + Card(L, R), and the events themselves at the leaves.
+    """The papers' Cost_tree: Cost(L) + Cost(R) + the work of their join, and the events themselves at the leaves.
 
     For a left-deep tree this counts, beyond Cost_ord, the events of the variables after the first, which all trees have
     in common.
     """
-    here = cardinality.of(frozenset(variables(plan)))
-    if isinstance(plan, Leaf):
-        return here
     if isinstance(plan, Search):  # the rarest first, as a rule
         return order_cost(sorted(plan.variables, key=lambda v: cardinality.of(frozenset({v}))), cardinality)
-    return tree_cost(plan.left, cardinality) + tree_cost(plan.right, cardinality) + here
+    return sum(cardinality.step(*step) for step in tree_steps(plan))
+
+
+def tree_steps(plan: Plan) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    """What each node of a tree joins; a leaf joins nothing."""
+    return tuple(
+        (frozenset(variables(node.left)), frozenset(variables(node.right)))
+        if isinstance(node, Join)
+        else (frozenset(variables(node)), frozenset[str]())
+        for node in nodes(plan)
+    )

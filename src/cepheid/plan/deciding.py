@@ -1,8 +1,8 @@
 """Why a plan is as it is: the comparisons that decided for each of its parts.
 
 The deciding conditions of "Efficient adaptive detection of complex event patterns" (DCS_i, one set for each building
-block b_i). What is compared is always a sum of expected numbers of partial matches, so it can be looked at again with
-other statistics, without planning anew.
+block b_i). What is compared is always a sum of the expected work of joins, so it can be looked at again with other
+statistics, without planning anew.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ from itertools import permutations
 from typing import TypeAlias
 
 from cepheid.pattern.normal import Branch
+from cepheid.plan import orders, trees
 from cepheid.plan.cardinality import Cardinality
+from cepheid.plan.cost import order_steps, tree_steps
 from cepheid.plan.orders import best_orders, pattern_order
+from cepheid.plan.planner import CLEARLY
 from cepheid.plan.tree import Join, Leaf, Plan, chain, nodes, variables
 from cepheid.plan.trees import best_intervals, best_trees, left_parts
 
-Quantity: TypeAlias = "tuple[frozenset[str], ...]"
-"""The subsets of variables whose partial matches are added up: the nodes of a tree, or the prefixes of an order."""
+Quantity: TypeAlias = "tuple[tuple[frozenset[str], frozenset[str]], ...]"
+"""The joins whose work is added up: the nodes of a tree, or the steps of an order."""
 
 ROUNDING = 1e-9
 """Sums that differ by less are taken to be equal."""
@@ -27,16 +30,17 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """What was chosen makes fewer partial matches than the other: f1(stat1) < f2(stat2)."""
+    """What was chosen makes less work than the other: f1(stat1) < f2(stat2). ``factor``: f1 is taken so many times."""
 
     chosen: Quantity
     other: Quantity
     block: str  # what was decided, in words
     instead: str  # what the other would be
+    factor: float = 1.0
 
     def distance(self, cardinality: Cardinality) -> float:
         """By which part of it the other is more than what was chosen; below zero: it would be chosen today."""
-        one, two = value(self.chosen, cardinality), value(self.other, cardinality)
+        one, two = self.factor * value(self.chosen, cardinality), value(self.other, cardinality)
         return (two - one) / max(min(one, two), 1e-300)
 
     def is_violated(self, cardinality: Cardinality, distance: float = 0.0) -> bool:
@@ -44,14 +48,14 @@ class Deciding:
         return self.distance(cardinality) < -max(distance, ROUNDING)
 
     def __str__(self) -> str:
-        return f"{self.block} makes fewer partial matches than {self.instead}"
+        return f"{self.block} makes less work than {self.instead}"
 
 
 Block: TypeAlias = "tuple[Deciding, ...]"
 
 
 def value(quantity: Quantity, cardinality: Cardinality) -> float:
-    return sum(cardinality.of(subset) for subset in quantity)
+    return sum(cardinality.step(*step) for step in quantity)
 
 
 def deciding(
@@ -63,8 +67,10 @@ def deciding(
     have been, which are many.
     """
     names = pattern_order(branch, cardinality)
-    if planner == "auto":  # it took the best of the chains, or of the trees
-        planner = "dp_left" if plan == chain(variables(plan)) else "dp_bushy"
+    if len(names) > orders.MAX_EXACT and planner in ("auto", "dp_left", "dp_bushy"):
+        planner = "greedy"  # which took over
+    elif len(names) > trees.MAX_EXACT and planner in ("auto", "dp_bushy"):
+        planner = "dp_left"
     found = _PLANNERS.get(planner)
     if found is None or len(names) < 2 or len(variables(plan)) < 2:
         return ()
@@ -84,7 +90,7 @@ def _rate(plan: Plan, names: Sequence[str], cardinality: Cardinality, every: boo
     order = variables(plan)
     for place, name in enumerate(order):
         yield tuple(
-            Deciding((frozenset({name}),), (frozenset({other}),), f"{name} at place {place + 1}", other)
+            Deciding(order_steps([name]), order_steps([other]), f"{name} at place {place + 1}", other)
             for other in order[place + 1 :]
         )
 
@@ -95,7 +101,10 @@ def _greedy(plan: Plan, names: Sequence[str], cardinality: Cardinality, every: b
         before = order[:place]
         yield tuple(
             Deciding(
-                (frozenset({*before, name}),), (frozenset({*before, other}),), f"{name} at place {place + 1}", other
+                order_steps([*before, name])[-1:],
+                order_steps([*before, other])[-1:],
+                f"{name} at place {place + 1}",
+                other,
             )
             for other in order[place + 1 :]
         )
@@ -110,7 +119,7 @@ def _left_deep(plan: Plan, names: Sequence[str], cardinality: Cardinality, every
         if not every:
             others = [(*best[subset - {last}][1], last) for last in here]
         yield tuple(
-            Deciding(_prefixes(here), _prefixes(other), " then ".join(here), " then ".join(other))
+            Deciding(order_steps(here), order_steps(other), " then ".join(here), " then ".join(other))
             for other in others
             if other != here
         )
@@ -145,23 +154,38 @@ def _bushy(plan: Plan, names: Sequence[str], cardinality: Cardinality, every: bo
     yield from _trees(plan, others)
 
 
+def _auto(plan: Plan, names: Sequence[str], cardinality: Cardinality, every: bool) -> Iterator[Block]:
+    """The best chain, unless a tree is clearly better: one search decided for it, and then it beat the other's best."""
+    if plan == chain(variables(plan)):
+        yield from _left_deep(plan, names, cardinality, every)
+        trees_: Iterable[Plan] = [best_trees(tuple(names), cardinality)[frozenset(names)][1]]
+        if every:
+            trees_ = _all_trees(frozenset(names), names)
+        yield tuple(
+            Deciding(tree_steps(plan), tree_steps(other), f"{CLEARLY:g} times {plan}", str(other), CLEARLY)
+            for other in trees_
+        )
+    else:
+        yield from _bushy(plan, names, cardinality, every)
+        chains: Iterable[tuple[str, ...]] = [best_orders(tuple(names), cardinality)[frozenset(names)][1]]
+        if every:
+            chains = permutations(names)
+        yield tuple(
+            Deciding(tree_steps(plan), tree_steps(chain(order)), f"{1 / CLEARLY:g} times {plan}", str(chain(order)),
+                     1 / CLEARLY)
+            for order in chains
+        )  # fmt: skip
+
+
 def _trees(plan: Plan, others: Callable[[Plan], Iterator[Plan]]) -> Iterator[Block]:
     """The blocks of a tree are its inner nodes, from the leaves to the root."""
     for node in nodes(plan):
         if isinstance(node, Join):
             yield tuple(
-                Deciding(_subtrees(node), _subtrees(other), str(node), str(other))
+                Deciding(tree_steps(node), tree_steps(other), str(node), str(other))
                 for other in others(node)
                 if other != node
             )
-
-
-def _prefixes(order: Sequence[str]) -> Quantity:
-    return tuple(frozenset(order[: size + 1]) for size in range(len(order)))
-
-
-def _subtrees(plan: Plan) -> Quantity:
-    return tuple(frozenset(variables(node)) for node in nodes(plan))
 
 
 def _in_order(names: Sequence[str]) -> Iterator[Plan]:
@@ -188,4 +212,5 @@ _PLANNERS: dict[str, Callable[[Plan, Sequence[str], Cardinality, bool], Iterator
     "dp_left": _left_deep,
     "zstream": _zstream,
     "dp_bushy": _bushy,
+    "auto": _auto,
 }

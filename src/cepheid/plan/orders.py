@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import combinations
 from typing import TypeAlias
 
@@ -25,18 +26,18 @@ def by_rate(branch: Branch, cardinality: Cardinality) -> Order:
 
 
 def greedy(branch: Branch, cardinality: Cardinality) -> Order:
-    """Algorithm 2: always the variable that adds the fewest partial matches."""
+    """Algorithm 2: always the variable that adds the least work."""
     order: Order = ()
     rest = list(pattern_order(branch, cardinality))
     while rest:
-        best = min(rest, key=lambda v: cardinality.of(frozenset({*order, v})))
+        best = min(rest, key=lambda v: cardinality.step(*_with(order, v)))
         order = (*order, best)
         rest.remove(best)
     return order
 
 
 def exact(branch: Branch, cardinality: Cardinality) -> Order:
-    """The cheapest of all orders, by dynamic programming over subsets: a prefix costs the same in any order."""
+    """The cheapest of all orders, by dynamic programming: what comes after a prefix does not depend on its order."""
     names = pattern_order(branch, cardinality)
     if len(names) > MAX_EXACT:
         return greedy(branch, cardinality)
@@ -49,6 +50,13 @@ def best_orders(names: Order, cardinality: Cardinality) -> dict[frozenset[str], 
     for size in range(1, len(names) + 1):
         for chosen in combinations(names, size):
             subset = frozenset(chosen)
-            cost, order = min((best[subset - {v}][0], (*best[subset - {v}][1], v)) for v in chosen)
-            best[subset] = cost + cardinality.of(subset), order
+            best[subset] = min(
+                (best[subset - {v}][0] + cardinality.step(*_with(subset - {v}, v)), (*best[subset - {v}][1], v))
+                for v in chosen
+            )
     return best
+
+
+def _with(before: Collection[str], name: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The next step of an order; the first variable joins nothing."""
+    return (frozenset(before), frozenset({name})) if before else (frozenset({name}), frozenset())

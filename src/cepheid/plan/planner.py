@@ -11,6 +11,9 @@ from cepheid.plan.cost import tree_cost
 from cepheid.plan.tree import Plan, chain, search
 from cepheid.stats.estimates import Estimates
 
+CLEARLY = 0.8
+"""A tree that is not a chain keeps partial matches on both sides of a join; it must cost less by this factor."""
+
 PLANNERS: dict[str, Callable[[Branch, Cardinality], Plan]] = {
     "pattern_order": lambda branch, cardinality: chain(orders.pattern_order(branch, cardinality)),
     "rate": lambda branch, cardinality: chain(orders.by_rate(branch, cardinality)),
@@ -30,12 +33,16 @@ def make_plan(branch: Branch, estimates: Estimates, planner: str = "auto", order
     """
     if order is not None:
         return chain(_checked_order(branch, order))
-    cardinality = Cardinality(branch, estimates)
+    return plan_with(branch, Cardinality(branch, estimates), planner)
+
+
+def plan_with(branch: Branch, cardinality: Cardinality, planner: str) -> Plan:
+    """The plan of a planner."""
     if planner != "auto":
         return PLANNERS[planner](branch, cardinality)
     left_deep = PLANNERS["dp_left"](branch, cardinality)
     bushy = PLANNERS["dp_bushy"](branch, cardinality)
-    return bushy if tree_cost(bushy, cardinality) < 0.8 * tree_cost(left_deep, cardinality) else left_deep
+    return bushy if tree_cost(bushy, cardinality) < CLEARLY * tree_cost(left_deep, cardinality) else left_deep
 
 
 def _checked_order(branch: Branch, order: Sequence[str]) -> list[str]:

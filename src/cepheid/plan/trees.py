@@ -28,9 +28,14 @@ def best_intervals(names: Order, cardinality: Cardinality) -> dict[tuple[int, in
     for length in range(1, len(names)):
         for first in range(len(names) - length):
             last = first + length
-            here = cardinality.of(frozenset(names[first : last + 1]))
-            cost, split = min((best[first, cut][0] + best[cut + 1, last][0], cut) for cut in range(first, last))
-            best[first, last] = cost + here, Join(best[first, split][1], best[split + 1, last][1])
+            parts = (
+                (frozenset(names[first : cut + 1]), frozenset(names[cut + 1 : last + 1])) for cut in range(first, last)
+            )
+            cost, split = min(
+                (best[first, cut][0] + best[cut + 1, last][0] + cardinality.step(*part), cut)
+                for cut, part in zip(range(first, last), parts, strict=True)
+            )
+            best[first, last] = cost, Join(best[first, split][1], best[split + 1, last][1])
     return best
 
 
@@ -51,10 +56,13 @@ def best_trees(names: Order, cardinality: Cardinality) -> dict[frozenset[str], t
         for chosen in combinations(names, size):
             subset = frozenset(chosen)
             cost, left = min(
-                ((best[part][0] + best[subset - part][0], part) for part in left_parts(chosen)),
+                (
+                    (best[part][0] + best[subset - part][0] + cardinality.step(part, subset - part), part)
+                    for part in left_parts(chosen)
+                ),
                 key=lambda candidate: candidate[0],
             )
-            best[subset] = cost + cardinality.of(subset), Join(best[left][1], best[subset - left][1])
+            best[subset] = cost, Join(best[left][1], best[subset - left][1])
     return best
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from cepheid.pattern.normal import Branch, Condition, ConditionKind
@@ -18,6 +18,10 @@ DEFAULT_SELECTIVITY = {
 """What is assumed of a condition that nothing is known of."""
 
 
+def _unknown(variables: frozenset[str]) -> float | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Estimates:
     """Arrival rates and selectivities.
@@ -25,11 +29,14 @@ class Estimates:
     ``counts``: how many events of each variable, its filters passed, arrive in one window: the papers' W·r.
     ``selectivity``: the share of combinations of events that satisfy a condition: the papers' sel.
     ``same_partition``: the share of pairs of events that PARTITION BY leaves together.
+    ``joint``: the share of combinations over some variables that come in the order of the pattern and satisfy all
+    conditions, where that is known. Conditions are seldom independent of each other.
     """
 
     counts: Mapping[str, float] = field(default_factory=dict)
     selectivity: Mapping[Condition, float] = field(default_factory=dict)
     same_partition: float = 1.0
+    joint: Callable[[frozenset[str]], float | None] = field(default=_unknown, compare=False)
 
     def count_of(self, variable: str) -> float:
         return self.counts.get(variable, 1.0)

@@ -107,6 +107,8 @@ def join(
         if inner.shape[1] == 1:  # of several events, the first need not be the one that must come after
             for p in range(after.shape[0]):
                 start = max(start, values[TIME, outer[o, after[p, 0]] - base])
+            for p in range(before.shape[0]):
+                end = min(end, values[TIME, outer[o, before[p, 0]] - base])
         if start > end:
             continue
         if key_slot < 0:

@@ -91,7 +91,7 @@ def explain(
     pattern_1: 1 match in 3 events
       USING skip_till_any, WITHIN 5
     <BLANKLINE>
-      planner auto: (a ⋈ b), cost 2.3
+      planner auto: (a ⋈ b), cost 2.4
       expected       found
           0.86           1  a with b
                          1  │  candidates by time
