@@ -9,7 +9,9 @@ if find_spec("pyspark") is None:
     )
 
 from cepheid.spark.match import match
+from cepheid.spark.monitor import coordinate, monitor
+from cepheid.spark.monitor_channels import FolderChannel, KafkaChannel
 from cepheid.spark.session import session
 from cepheid.spark.sql import register
 
-__all__ = ["match", "register", "session"]
+__all__ = ["FolderChannel", "KafkaChannel", "coordinate", "match", "monitor", "register", "session"]
