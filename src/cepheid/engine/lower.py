@@ -32,7 +32,7 @@ from cepheid.language import syntax as s
 from cepheid.language.functions import DataType
 from cepheid.pattern.normal import Branch, Condition, ConditionKind, Negation, Variable
 from cepheid.pattern.order import transitive_closure, transitive_reduction
-from cepheid.plan.sharing.identity import SubPattern, sub_pattern
+from cepheid.plan.sharing.identity import SubPattern, null_with, sub_pattern
 from cepheid.plan.tree import Join, Leaf, Plan, nodes, variables
 
 _OPERATORS = {
@@ -330,7 +330,7 @@ def _leaf(name: str, type_: str, conditions: Iterable[Condition]) -> LeafProgram
             case s.Comparison(_, left, right) if len(condition.variables) == 2 and not _has_aggregate(
                 condition.expression
             ):
-                needed += [over_row(side) for side in (left, right) if s.variables(side) == {name}]
+                needed += [over_row(null_with(side)) for side in (left, right) if s.variables(side) == {name}]
     return LeafProgram(
         name,
         type_,

@@ -100,7 +100,7 @@ class LeafProgram:
     @property
     def key(self) -> Hashable:
         """Whatever the variable is called."""
-        return self.type, self.filters, self.needed
+        return self.type, frozenset(self.filters), frozenset(self.needed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from cepheid.pattern.normal import Branch
 from cepheid.plan.sharing.graph import MultiPatternGraph
-from cepheid.plan.sharing.identity import SubPattern, sub_pattern
+from cepheid.plan.sharing.identity import SubPattern
 from cepheid.plan.sharing.members import Catalogue, Member
-from tests.plan.sharing.workloads import branch_of, known, workloads
+from tests.plan.sharing.workloads import branch_of, known, meaning, workloads
 
 
 def members_of(branches: list[Branch]) -> tuple[MultiPatternGraph, list[Member]]:
@@ -25,7 +25,7 @@ def members_of(branches: list[Branch]) -> tuple[MultiPatternGraph, list[Member]]
 
 def parts(member: Member) -> dict[frozenset[str], SubPattern | None]:
     sets = (frozenset(c) for size in range(2, 6) for c in itertools.combinations(member.names, size))
-    return {names: sub_pattern(member.branch, names) for names in sets}
+    return {names: meaning(member.branch, names) for names in sets}
 
 
 def in_common(one: Member, two: Member) -> set[SubPattern]:

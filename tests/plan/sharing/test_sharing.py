@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cepheid
 from cepheid.pattern.normal import Branch
-from cepheid.plan.sharing import MODES, Sharing, share_plans, sub_pattern
+from cepheid.plan.sharing import MODES, Sharing, share_plans
 from cepheid.plan.sharing.members import Catalogue, Member
 from cepheid.plan.sharing.multitree import MultiTree
 from cepheid.plan.sharing.plan import SharedPlan, Workload
@@ -19,7 +19,7 @@ from cepheid.plan.tree import Join, Plan, nodes, variables
 from cepheid.stats.estimates import Estimates
 from cepheid.workloads.patterns import pattern_workload
 from tests.plan.sharing.test_local import all_trees
-from tests.plan.sharing.workloads import branch_of, known, workloads
+from tests.plan.sharing.workloads import branch_of, known, meaning, workloads
 
 STEPS = 300
 SEARCHES = [
@@ -47,7 +47,7 @@ def independent_cost(plans: dict[Branch, Plan]) -> float:
         cardinality = member.cardinality
         for node in nodes(plan):
             names = frozenset(variables(node))
-            key = sub_pattern(branch, names) or (branch, names)
+            key = meaning(branch, names) or (branch, names)
             windows[key] = max(windows.get(key, 0), branch.window.size)
             cost = cardinality.of(names)
             if isinstance(node, Join):

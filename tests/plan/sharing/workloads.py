@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import cepheid
 from cepheid.pattern.normal import Branch
+from cepheid.plan.sharing.identity import SubPattern, sub_pattern
 from cepheid.stats.estimates import Estimates
 
 RATES = {"A": 3.0, "B": 0.5, "C": 1.0, "D": 0.2}
@@ -43,3 +44,14 @@ def known(branches: list[Branch]) -> dict[Branch, Estimates]:
     return {
         branch: Estimates({v.name: RATES[v.type] * branch.window.size for v in branch.variables}) for branch in branches
     }
+
+
+def meaning(branch: Branch, names: frozenset[str]) -> SubPattern | None:
+    """What partial matches mean to others: nothing, once a negated event has struck some of them out."""
+    sets = any(v.is_kleene for v in branch.variables)
+    single = {v.name for v in branch.variables if not v.is_kleene}
+    for negation in branch.negations:
+        around = {*negation.after, *negation.before}
+        if negation.after and negation.before and around <= names and (sets or around != single):
+            return None
+    return sub_pattern(branch, names)

@@ -218,7 +218,7 @@ def _asked(name: str, type_: str, branch: Branch, not_null: Names) -> tuple[str,
     """What is asked of a variable's events one by one: type, filters, and what may not be NULL."""
     here = [c for c in branch.conditions if c.variables <= {name} and not _looks_at_sets(c)]
     filters = {_over_row(c.expression) for c in here}
-    compared = (_missing_with(side) for side in _compared(name, branch.conditions))
+    compared = (null_with(side) for side in _compared(name, branch.conditions))
     needed = {_over_row(e) for e in compared if not (isinstance(e, s.Attribute) and e.name in not_null)}
     return type_, tuple(sorted(filters)), tuple(sorted(needed))
 
@@ -231,13 +231,16 @@ def _compared(name: str, conditions: Iterable[Condition]) -> Iterator[s.Expressi
                 yield from (side for side in (left, right) if s.variables(side) == {name})
 
 
-def _missing_with(expression: s.Expression) -> s.Expression:
-    """What is NULL exactly if the expression is: a.x for a.x + 0.5. Whole numbers may leave 64 bits and be NULL."""
+def null_with(expression: s.Expression) -> s.Expression:
+    """A simpler expression that is NULL exactly where this one is: a.x for a.x + 0.5.
+
+    The sum of whole numbers may leave 64 bits, and then is NULL where they are not.
+    """
     match expression:
         case s.Arithmetic("+" | "-", term, s.Literal(float(number))) if math.isfinite(number):
-            return _missing_with(term)
+            return null_with(term)
         case s.Arithmetic("+" | "-", s.Literal(float(number)), term) if math.isfinite(number):
-            return _missing_with(term)
+            return null_with(term)
     return expression
 
 

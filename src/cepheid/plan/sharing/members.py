@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -74,9 +74,16 @@ class Catalogue:
         return min(cost * (window / self.window) ** self.widths[number], HUGE)
 
 
-def _step(cardinality: Cardinality, left: frozenset[str], right: frozenset[str]) -> float:
-    step = getattr(cardinality, "step", None)
-    return cardinality.of(left | right) if step is None else float(step(left, right))
+def _dropping(branch: Branch, names: tuple[str, ...]) -> Iterator[frozenset[str]]:
+    """Variables after which a negation is judged: what it leaves is of no use to others.
+
+    The last join of all has no need to judge it; but if there are sets to be found yet, it does.
+    """
+    for negation in branch.negations:
+        needed = frozenset().union(negation.after, negation.before, *(c.variables for c in negation.conditions))
+        needed -= {negation.name}
+        if negation.after and negation.before and (len(names) < len(branch.variables) or needed < frozenset(names)):
+            yield needed
 
 
 class Member:
@@ -92,6 +99,7 @@ class Member:
         self.full: Mask = (1 << len(single)) - 1
         self.window = float(branch.window.size)
         self._sub_patterns = sub_patterns(branch, catalogue.not_null)
+        self._dropping = tuple(_dropping(branch, self.names))
         self._catalogue = catalogue
         if not catalogue.window:
             catalogue.window = self.window
@@ -127,7 +135,7 @@ class Member:
         key = (left, right) if left < right else (right, left)
         found = self._work.get(key)
         if found is None:
-            found = self._work[key] = _step(self.cardinality, self.named(key[0]), self.named(key[1]))
+            found = self._work[key] = self.cardinality.step(self.named(key[0]), self.named(key[1]))
         return found
 
     def cost(self, tree: Tree) -> float:
@@ -142,7 +150,8 @@ class Member:
         if found is None:
             named, catalogue = self.named(mask), self._catalogue
             size = self.size(mask) * (catalogue.window / self.window) ** len(named)
-            found = self._numbers[mask] = catalogue.number(self._sub_patterns.of(named), len(named), size)
+            shared = None if any(names <= named for names in self._dropping) else self._sub_patterns.of(named)
+            found = self._numbers[mask] = catalogue.number(shared, len(named), size)
         return found
 
     def leaves(self) -> tuple[Number, ...]:

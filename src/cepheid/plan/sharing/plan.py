@@ -252,7 +252,7 @@ def _searched(workload: Workload, sharing: Sharing, given: Mapping[Branch, Plan]
         budget = Budget(until, most)
         (search.anneal if sharing.search == "annealing" else search.tabu)(budget)
         if sharing.descend:
-            search.descend(lambda: time.monotonic() >= end)
+            search.descend(lambda: time.monotonic() >= end - 0.02 * sharing.seconds)
         history += [(steps + step, cost) for step, cost in search.history[1:]]
         steps += budget.taken
     workload.unify()
