@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cepheid.local.explain.explain import Explanation, explain
     from cepheid.local.match import match
     from cepheid.local.why.why import Diagnosis, why
+    from cepheid.plan.sharing.plan import Sharing
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,7 @@ _LAZY = {
     "Invariant": "cepheid.adapt.policies",
     "Threshold": "cepheid.adapt.policies",
     "Unconditional": "cepheid.adapt.policies",
+    "Sharing": "cepheid.plan.sharing.plan",
     "Engine": "cepheid.engine.engine",
     "Session": "cepheid.engine.session",
     "Explanation": "cepheid.local.explain.explain",
@@ -60,6 +62,7 @@ __all__ = [
     "Problem",
     "SchemaError",
     "Session",
+    "Sharing",
     "Threshold",
     "Unconditional",
     "Variable",

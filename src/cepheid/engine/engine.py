@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -11,15 +11,15 @@ from cepheid.adapt.every import CheckEvery
 from cepheid.adapt.follower import Adapting, Follower, Migration, policy_of
 from cepheid.adapt.policies import Policy
 from cepheid.engine.ingest import EventColumns
+from cepheid.engine.planning import Planning, Share, checked_share
 from cepheid.engine.session import Session
 from cepheid.engine.snapshot import SnapshotError, plan_from_json, unpack
 from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.pattern.normalise import normalise
-from cepheid.plan.planner import PLANNERS, make_plan
-from cepheid.plan.tree import Plan
-from cepheid.stats.estimates import Estimates, nothing_known
+from cepheid.plan.planner import PLANNERS
+from cepheid.stats.estimates import Estimates
 
 NEGATIONS = ("auto", "first_chance", "post")
 
@@ -46,8 +46,10 @@ class Engine:
     adapt: Policy | bool | str | None = None
     check_every: CheckEvery = None
     migrate: Migration = "rebuild"
+    share: Share = None
 
     def __post_init__(self) -> None:
+        checked_share(self.share)
         self._follower()  # says what is wrong with the options
         self._named()
         if self.negation not in NEGATIONS:
@@ -57,8 +59,9 @@ class Engine:
 
     def open(self) -> Session:
         """A session without events yet."""
-        normals = self._normals()
-        return self._session(normals, dict(self._plans(normals)))
+        normals, planning = self._normals(), self._planning()
+        planning.start(normals)
+        return self._session(normals, planning)
 
     def restore(self, blob: bytes) -> Session:
         """The session of a snapshot, which must be of the same patterns and columns. It goes on with the plans it had.
@@ -74,7 +77,7 @@ class Engine:
         """
         arrays, meta = unpack(blob)
         ours = {
-            "patterns": [str(pattern) for pattern in self.patterns],
+            "patterns": [str(pattern) for pattern in self._named()],
             "columns": [self.columns.time, self.columns.type, self.columns.tie_breaker],
         }
         for what, expected in ours.items():
@@ -82,7 +85,9 @@ class Engine:
                 raise SnapshotError(f"the {what} of this snapshot are others: expected {expected}, found {meta[what]}")
         normals = self._normals()
         branches = [branch for normal in normals for branch in normal.branches]
-        session = self._session(normals, dict(zip(branches, map(plan_from_json, meta["plans"]), strict=True)))
+        planning = self._planning()
+        planning.resume(dict(zip(branches, map(plan_from_json, meta["plans"]), strict=True)))
+        session = self._session(normals, planning)
         session.load(arrays, meta)
         return session
 
@@ -133,9 +138,12 @@ class Engine:
                 raise ValueError(f"two patterns are called {pattern.name!r}: give one of them another NAME")
         return named
 
-    def _session(self, normals: tuple[NormalForm, ...], plans: dict[Branch, Plan | None]) -> Session:
+    def _planning(self) -> Planning:
+        return Planning(self.planner, self.order, self.estimates, self.share)
+
+    def _session(self, normals: tuple[NormalForm, ...], planning: Planning) -> Session:
         return Session(
-            tuple(self.patterns), normals, plans, self.columns, limit=self.max_partial_matches, negation=self.negation,
+            self._named(), normals, planning, self.columns, limit=self.max_partial_matches, negation=self.negation,
             follower=self._follower(),
         )  # fmt: skip
 
@@ -144,11 +152,3 @@ class Engine:
         if policy is None or self.order is not None:
             return None
         return Adapting(policy, self.planner, self.check_every, self.migrate).follow()
-
-    def _plans(self, normals: tuple[NormalForm, ...]) -> Iterator[tuple[Branch, Plan | None]]:
-        for normal in normals:
-            for branch in normal.branches:
-                single = replace(branch, variables=tuple(v for v in branch.variables if not v.is_kleene))
-                estimates = self.estimates.get(branch) or nothing_known(branch)
-                order = None if self.order is None else [v for v in self.order if v in single.names]
-                yield branch, make_plan(single, estimates, self.planner, order) if single.variables else None

@@ -96,7 +96,7 @@ class PartitionCodes:
             rows[:, width + place] = null
         self._make_room(count, 2 * width)
         found = np.empty(count, dtype=np.int64)
-        total = encode(rows, self._slots, self._keys, self._codes, self._count, self._next, found)
+        total = encode(rows, self._slots, self._keys, self._codes, self._count, self._next, found)  # type: ignore[no-untyped-call]
         self._next += total - self._count
         self._count = total
         return found
@@ -112,7 +112,7 @@ class PartitionCodes:
                 self._keys[: self._count], self._codes[: self._count] = keys, codes
         if 2 * room > len(self._slots):
             self._slots = np.zeros(1 << (4 * room).bit_length(), dtype=np.int64)
-            fill(self._slots, self._keys, self._count)
+            fill(self._slots, self._keys, self._count)  # type: ignore[no-untyped-call]
 
     def keep(self, codes: npt.NDArray[np.int64]) -> None:
         """Forget the combinations whose numbers no row has any more."""
@@ -122,7 +122,7 @@ class PartitionCodes:
     def _set(self, keys: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]) -> None:
         self._keys, self._codes, self._count = keys, codes, len(codes)
         self._slots = np.zeros(max(SLOTS, 1 << (4 * len(codes)).bit_length()), dtype=np.int64)
-        fill(self._slots, self._keys, self._count)
+        fill(self._slots, self._keys, self._count)  # type: ignore[no-untyped-call]
 
     def parts(self) -> npt.NDArray[np.int64]:
         """All values that occur in a combination, be they numbers of strings or not."""

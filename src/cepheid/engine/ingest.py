@@ -52,7 +52,11 @@ class EventTypes:
     """The types of events that patterns ask for, numbered."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self.of = {name: code for code, name in enumerate(dict.fromkeys(names))}
+        self.of: dict[str, int] = {}
+        self.add(names)
+
+    def add(self, names: Iterable[str]) -> None:
+        self.of |= {name: code for code, name in enumerate(dict.fromkeys([*self.of, *names]))}
         self._names = pa.array(list(self.of), pa.string())
 
     def codes(self, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], list[int]]:

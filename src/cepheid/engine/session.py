@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -14,6 +15,8 @@ from cepheid.engine.clock import END, Watermark, unit_of
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes, InputError, without_views
 from cepheid.engine.joiner import FOREVER
 from cepheid.engine.negation import REJECTED
+from cepheid.engine.output import Output
+from cepheid.engine.planning import Planning
 from cepheid.engine.program import BranchProgram
 from cepheid.engine.snapshot import Arrays, below, pack, plan_to_json, prefixed, table_from_array, table_to_array
 from cepheid.engine.state import State
@@ -24,6 +27,9 @@ from cepheid.language.pattern import Pattern
 from cepheid.language.values import Timestamp
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch, NormalForm
+from cepheid.pattern.normalise import normalise
+from cepheid.pattern.read import parse
+from cepheid.pattern.schema import columns_of
 from cepheid.plan.tree import Plan
 from cepheid.stats.estimates import Estimates
 
@@ -35,27 +41,24 @@ class Session:
         self,
         patterns: tuple[Pattern, ...],
         normals: tuple[NormalForm, ...],
-        plans: dict[Branch, Plan | None],
+        planning: Planning,
         columns: EventColumns,
         *,
         limit: int,
         negation: str,
-        share: bool = False,
         follower: Follower | None = None,
     ) -> None:
-        self._share = share
+        self._planning = planning
         self._follower = follower
         self._patterns = patterns
         self._normals = normals
-        self._plans = plans
+        self._plans = dict(planning.plans)
         self._columns = columns
         self._limit = limit
         self._negation = negation
         self._unit = MICROSECONDS
         branches = [branch for normal in normals for branch in normal.branches]
-        self._types = EventTypes(
-            [*(v.type for b in branches for v in b.variables), *(n.type for b in branches for n in b.negations)]
-        )
+        self._types = EventTypes(_types(branches))
         self._given: pa.Schema | None = None  # the columns of the events …
         self._schema: pa.Schema | None = None  # … and as they are kept
         self._states: list[State] = []
@@ -197,6 +200,7 @@ class Session:
             raise ValueError(f"migrate is 'rebuild' or 'parallel', got {migrate!r}")
         done = [b for state in self._states for b in state.change(plans, rebuild=migrate == "rebuild")]
         self._plans = {**self._plans, **{branch: plans[branch] for branch in done}}
+        self._planning.resume(self._plans)
         return done
 
     def programs(self) -> dict[str, list[BranchProgram]]:
@@ -205,6 +209,77 @@ class Session:
             normal.name: [r.program for state in self._states for key, r in state.runs.items() if key[0] == normal.name]
             for normal in self._normals
         }
+
+    def add(self, pattern: Pattern | str) -> None:
+        """One more pattern: it sees the events that come from now on. The others lose and repeat nothing.
+
+        >>> import cepheid, pyarrow
+        >>> session = cepheid.Engine([cepheid.parse("NAME one PATTERN SEQ(A a, B b) WITHIN 10")]).open()
+        >>> def push(ts, kind):
+        ...     found = session.push(pyarrow.table({"ts": [ts], "type": [kind]}))
+        ...     return sorted(found["pattern"].to_pylist())
+        >>> push(1, "A")
+        []
+        >>> session.add("NAME two PATTERN SEQ(A a, B b) WITHIN 20")
+        >>> push(2, "B"), push(3, "A"), push(4, "B")
+        (['one'], [], ['one', 'one', 'two'])
+        >>> session.remove("one")
+        >>> push(5, "B")
+        ['two']
+        """
+        if isinstance(pattern, str):
+            pattern = parse(pattern)
+        taken = {normal.name for normal in self._normals}
+        if pattern.name is None:
+            free = next(n for n in itertools.count(len(taken) + 1) if f"pattern_{n}" not in taken)
+            pattern = pattern.named(f"pattern_{free}")
+        if pattern.name in taken:
+            raise ValueError(f"there is a pattern called {pattern.name!r}: give this one another NAME")
+        normal = normalise(pattern)
+        if self._schema is not None:
+            self._check((pattern,), self._schema)
+            if unit_of((*self._normals, normal), self._schema) != self._unit:
+                raise ValueError(
+                    f"the pattern {pattern.name!r} has times in nanoseconds, and this session counts microseconds: "
+                    "open another one with all patterns"
+                )
+            known = columns_of(self._schema, **self._names())
+            new = Output(normal, self._schema, self._columns.time, known, self._unit, None).schema
+            schemas = {name: found for state in self._states for name, found in state.schemas.items()}
+            _refuse_clashes((*self._normals, normal), [*(schemas[n.name] for n in self._normals), new])
+        plans = self._planning.add(normal)
+        self._types.add(_types(normal.branches))
+        self._patterns, self._normals = (*self._patterns, pattern), (*self._normals, normal)
+        self._plans |= plans
+        if self._schema is None:
+            return
+        clock = _clock_of(normal)
+        for state in self._states:
+            if clock is None and _clock_of(state.normals[0]) is None:
+                state.add(normal, plans)
+                return
+        # Where events are counted, those that wait for their number came before the pattern did.
+        self._states.append(self._state((normal,)))
+
+    def remove(self, name: str) -> None:
+        """One pattern less. Its matches that wait for the watermark are not reported."""
+        gone = next((normal for normal in self._normals if normal.name == name), None)
+        if gone is None:
+            raise ValueError(
+                f"there is no pattern called {name!r}; there are {', '.join(n.name for n in self._normals)}"
+            )
+        if len(self._normals) == 1:
+            raise ValueError(f"{name!r} is the last pattern: close the session instead")
+        left = {branch for normal in self._normals if normal is not gone for branch in normal.branches}
+        unused = [branch for branch in gone.branches if branch not in left]  # equal branches have one plan
+        self._planning.remove(unused)
+        self._patterns = tuple(pattern for pattern in self._patterns if pattern.name != name)
+        self._normals = tuple(normal for normal in self._normals if normal.name != name)
+        self._plans = {branch: plan for branch, plan in self._plans.items() if branch not in unused}
+        for state in self._states:
+            if any(normal.name == name for normal in state.normals):
+                state.remove(name)
+        self._states = [state for state in self._states if state.normals]
 
     def snapshot(self) -> bytes:
         """The state as bytes; :meth:`Engine.restore` goes on exactly there."""
@@ -255,21 +330,14 @@ class Session:
         """``states``: those of a snapshot."""
         given, schema = schema, without_views(schema)
         if self._schema is None:
-            names = {"time": self._columns.time, "type": self._columns.type, "tie_breaker": self._columns.tie_breaker}
-            check(self._patterns, schema, **names)  # type: ignore[arg-type]
+            self._check(self._patterns, schema)
             self._unit = unit_of(self._normals, schema)
             groups: list[tuple[tuple[NormalForm, ...], Any]] = [(group, None) for group in _by_clock(self._normals)]
             if states is not None:
                 by_name = {normal.name: normal for normal in self._normals}
                 groups = [(tuple(by_name[name] for name in found["patterns"]), found["runs"]) for found in states]
-            self._states = [
-                State(
-                    group, self._plans, self._columns, schema, self._unit, self._types,
-                    limit=self._limit, negation=self._negation, share=self._share, runs=runs,
-                )
-                for group, runs in groups
-            ]  # fmt: skip
             self._given, self._schema = given, given if schema.equals(given) else schema
+            self._states = [self._state(group, runs) for group, runs in groups]
         elif not schema.equals(self._schema):
             raise InputError(
                 f"the columns of this batch differ from those of the first: expected\n{self._schema}\ngot\n{schema}"
@@ -278,6 +346,19 @@ class Session:
         in_turn = [schemas[normal.name] for normal in self._normals]
         _refuse_clashes(self._normals, in_turn)
         return pa.unify_schemas(in_turn)
+
+    def _names(self) -> dict[str, Any]:
+        return {"time": self._columns.time, "type": self._columns.type, "tie_breaker": self._columns.tie_breaker}
+
+    def _check(self, patterns: tuple[Pattern, ...], schema: pa.Schema) -> None:
+        check(patterns, schema, **self._names())
+
+    def _state(self, normals: tuple[NormalForm, ...], runs: Any = None) -> State:
+        assert self._schema is not None
+        return State(
+            normals, self._plans, self._columns, self._schema, self._unit, self._types,
+            limit=self._limit, negation=self._negation, share=self._planning.shares, runs=runs,
+        )  # fmt: skip
 
     def _catch_up(self) -> None:
         for state in self._states:
@@ -341,10 +422,18 @@ def _by_clock(normals: tuple[NormalForm, ...]) -> list[tuple[NormalForm, ...]]:
     """The patterns whose windows are of time; and, by partition, those that count events."""
     groups: dict[tuple[str, ...] | None, list[NormalForm]] = {}
     for normal in normals:
-        branch = normal.branches[0]
-        clock = branch.partition if branch.window.kind is s.WindowKind.EVENTS else None
-        groups.setdefault(clock, []).append(normal)
+        groups.setdefault(_clock_of(normal), []).append(normal)
     return [tuple(group) for group in groups.values()]
+
+
+def _clock_of(normal: NormalForm) -> tuple[str, ...] | None:
+    """None for time; where events are counted, the partition in which they are."""
+    branch = normal.branches[0]
+    return branch.partition if branch.window.kind is s.WindowKind.EVENTS else None
+
+
+def _types(branches: Iterable[Branch]) -> list[str]:
+    return [name for b in branches for name in (*(v.type for v in b.variables), *(n.type for n in b.negations))]
 
 
 def _refuse_clashes(normals: tuple[NormalForm, ...], schemas: list[pa.Schema]) -> None:

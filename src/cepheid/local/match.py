@@ -13,6 +13,7 @@ from cepheid.adapt.follower import Migration
 from cepheid.adapt.policies import Policy
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns, without_views
+from cepheid.engine.planning import Share
 from cepheid.engine.sample import estimate_all
 from cepheid.engine.session import Session
 from cepheid.language.pattern import Pattern, with_names
@@ -41,6 +42,7 @@ def match(
     adapt: Policy | bool | str | None = None,
     check_every: CheckEvery = None,
     migrate: Migration = "rebuild",
+    share: Share = None,
     max_partial_matches: int = 100_000_000,
     progress: Callable[[int], object] | None = None,
 ) -> pa.Table:
@@ -57,8 +59,9 @@ def match(
     is complete, or ``"auto"``. ``adapt`` lets the plan follow the data: ``True``, or a policy such as
     ``cepheid.Invariant()``; ``check_every`` says how often it is asked: after a number of events, after a time such as
     ``"10 minutes"``, or, if not said, so often that it takes about a hundredth of the time. ``migrate`` says how a new
-    plan takes over. None of these changes the result. ``progress`` is called with the number of events of each batch
-    that is done.
+    plan takes over. ``share``: how several patterns share work: ``"none"``, ``"maximal"``, ``"reorder"``, ``"prefix"``
+    or a ``cepheid.Sharing``. None of these changes the result. ``progress`` is called with the number of events of
+    each batch that is done.
 
     >>> import cepheid
     >>> events = [{"ts": 1, "type": "A", "x": 5}, {"ts": 2, "type": "B", "x": 7}, {"ts": 9, "type": "B", "x": 8}]
@@ -69,7 +72,7 @@ def match(
     engine, table = prepare(
         patterns, events, time=time, type=type, tie_breaker=tie_breaker, planner=planner, order=order,
         statistics=statistics, negation=negation, adapt=adapt, check_every=check_every, migrate=migrate,
-        max_partial_matches=max_partial_matches,
+        share=share, max_partial_matches=max_partial_matches,
     )  # fmt: skip
     return run(engine.open(), table, time, batch_size, progress)
 
@@ -88,6 +91,7 @@ def prepare(
     adapt: Policy | bool | str | None = None,
     check_every: CheckEvery = None,
     migrate: Migration = "rebuild",
+    share: Share = None,
     max_partial_matches: int = 100_000_000,
 ) -> tuple[Engine, pa.Table]:
     """An engine with plans for these events, and the events in the order of time. Options as for :func:`match`."""
@@ -100,7 +104,7 @@ def prepare(
     if not estimates and planner != "pattern_order" and order is None:
         estimates = estimate_all(named, table, columns)
     engine = Engine(
-        named, columns, planner, order, estimates, max_partial_matches, negation, adapt, check_every, migrate
+        named, columns, planner, order, estimates, max_partial_matches, negation, adapt, check_every, migrate, share
     )
     return engine, table
 

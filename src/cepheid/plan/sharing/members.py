@@ -97,7 +97,7 @@ class Member:
         self.cardinality = Cardinality(self.single, estimates)
         self.names = tuple(v.name for v in single)
         self.full: Mask = (1 << len(single)) - 1
-        self.window = float(branch.window.size)
+        self.window = float(max(branch.window.size, 1))  # events of one time are in a window of no length too
         self._sub_patterns = sub_patterns(branch, catalogue.not_null)
         self._dropping = tuple(_dropping(branch, self.names))
         self._catalogue = catalogue
