@@ -43,6 +43,27 @@ def test_a_plan_with_events_and_a_drawing(files: tuple[Path, Path], tmp_path: Pa
     assert drawing.read_text(encoding="utf-8").startswith("<svg")
 
 
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_a_timeline(files: tuple[Path, Path], tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("matplotlib")
+    drawing = tmp_path / f"timeline.{kind}"
+    result = run("explain", "-p", *files, "--timeline", drawing)
+    assert result.exit_code == 0, result.output
+    assert "0 changes of plan" in result.stdout
+    assert f"drawn to {drawing}" in result.stdout
+    assert drawing.read_bytes()[:5] == (b"\x89PNG\r" if kind == "png" else b"<?xml")
+
+
+def test_a_timeline_needs_events_and_a_kind_of_picture(files: tuple[Path, Path], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    result = run("explain", "-p", files[0], "--timeline", tmp_path / "timeline.png")
+    assert result.exit_code == 2
+    assert "--timeline needs events" in result.stderr
+    result = run("explain", "-p", *files, "--timeline", tmp_path / "timeline.doc")
+    assert result.exit_code == 2
+    assert "doc" in result.stderr
+
+
 def test_brackets_are_not_taken_for_markup(files: tuple[Path, Path]) -> None:
     result = run("explain", "-p", "-", files[1], input="PATTERN KL(B b) WHERE b[i].x > b[i-1].x WITHIN 5")
     assert "b[i].x > b[i-1].x" in result.stdout

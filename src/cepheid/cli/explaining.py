@@ -8,8 +8,10 @@ from typing import Any
 import pyarrow as pa
 from rich.console import Console
 
+from cepheid.cli.files import FileError
 from cepheid.language.pattern import Pattern
 from cepheid.local.explain.explain import explain
+from cepheid.local.explain.timeline import timeline
 from cepheid.local.why.why import why
 
 
@@ -27,6 +29,18 @@ def run_explain(
     if svg is not None:
         explanation.save(svg)
         out.print(f"drawn to {svg}", markup=False)
+
+
+def run_timeline(
+    patterns: list[Pattern], events: pa.Table, columns: dict[str, Any], planner: str, path: Path, out: Console
+) -> None:
+    """Run the patterns with plans that follow the data; print the changes, draw how it went."""
+    found = timeline(patterns, events, planner=planner, **columns)
+    try:
+        found.save(path)
+    except (ModuleNotFoundError, ValueError) as error:  # no matplotlib, or a kind of file that it does not know
+        raise FileError(str(error)) from None
+    out.print(f"{found}\ndrawn to {path}", markup=False)
 
 
 def run_why(patterns: list[Pattern], events: pa.Table, columns: dict[str, Any], out: Console) -> None:

@@ -173,6 +173,13 @@ def explain(
         typer.Argument(help="Events to run the plans on: Parquet, Arrow, CSV or JSON lines.", show_default=False),
     ] = None,
     svg: Annotated[Path | None, typer.Option(help="Draw the plans to this file.", show_default=False)] = None,
+    timeline: Annotated[
+        Path | None,
+        typer.Option(
+            help="Let plans follow the data, and draw rates, plans and throughput over time to this file (PNG, SVG).",
+            show_default=False,
+        ),
+    ] = None,
     planner: Annotated[str, typer.Option(help="How the plan is found.")] = "auto",
     time: TimeColumn = "ts",
     type_: TypeColumn = "type",
@@ -180,14 +187,19 @@ def explain(
     modules: Modules = None,
 ) -> None:
     """Show the plan of each pattern; with events, also what came of it: expected and real numbers, step by step."""
-    from cepheid.cli.explaining import run_explain
+    from cepheid.cli.explaining import run_explain, run_timeline
 
     for module in modules or []:
         _import(module)
     with _failing_plainly():
         columns = {"time": time, "type": type_ or None, "tie_breaker": tie_breaker}
         table = None if events is None else read_table(events)
-        run_explain(_read_all(patterns), table, columns, planner, svg, out)
+        if timeline is not None:
+            if table is None:
+                fail("--timeline needs events: cepheid explain -p PATTERNS EVENTS --timeline FILE")
+            run_timeline(_read_all(patterns), table, columns, planner, timeline, out)
+        if timeline is None or svg is not None:
+            run_explain(_read_all(patterns), table, columns, planner, svg, out)
 
 
 @app.command()
