@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from cepheid.job import Job, JobError, parse_job, read_job
+from cepheid.job.batch import match_options
 from cepheid.job.description import Files, Kafka, Workload
 
 GOOD = {
@@ -69,7 +70,8 @@ def test_everything_that_can_be_said(folder: Path) -> None:
           options: {kafka.security.protocol: SASL_SSL, failOnDataLoss: false}
         patterns: [rules.cep]
         events: {time: ts, type: null, tie_breaker: seq}
-        engine: {planner: greedy, negation: post, max_partial_matches: 1000, shards: 4, allowed_lateness: 1.5 minutes}
+        engine: {planner: greedy, negation: post, max_partial_matches: 1000, shards: 4, allowed_lateness: 1.5 minutes,
+          late_events: late, adapt: true, check_every: 500, migrate: parallel}
         sink: {format: kafka, servers: one:9092, topic: matches, key: account}
         checkpoint: state
         trigger: 5 seconds
@@ -84,6 +86,9 @@ def test_everything_that_can_be_said(folder: Path) -> None:
     assert job.source.topics == ("payments",)
     assert job.events.type is None
     assert job.modules == ("json",)
+    options = match_options(job)
+    assert (options["adapt"], options["check_every"], options["migrate"]) == (True, 500, "parallel")
+    assert options["late_events"] == str(folder / "late")
 
 
 def test_paths_are_relative_to_the_file(folder: Path) -> None:
@@ -142,6 +147,8 @@ def test_all_mistakes_at_once(folder: Path) -> None:
         ({"source": "[1]"}, "source", "a mapping"),
         ({"checkpoint": "x"}, "checkpoint", "only a stream has this"),
         ({"engine": "{allowed_lateness: 1 day}"}, "engine.allowed_lateness", "a batch has no late events"),
+        ({"engine": "{late_events: late}"}, "engine.late_events", "a batch has no late events"),
+        ({"engine": "{migrate: slowly}"}, "engine.migrate", "parallel"),
         ({"mode": "stream"}, "engine.allowed_lateness", "how late an event may come"),
         ({"mode": "stream", "sink": "{format: parquet, path: x}"}, "checkpoint", "needs a checkpoint"),
         ({"mode": "stream", "sink": "{format: csv, path: x, mode: overwrite}"}, "sink.mode", "a stream adds"),
