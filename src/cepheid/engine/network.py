@@ -81,6 +81,7 @@ class Network:
         self._by_key: dict[Hashable, list[Node]] = {}
         self._next = 0
         self._turn = 0
+        self._joiners: dict[int, Joiner] = {}  # by window
         self._taken: Mapping[int, Rows] = {}
         self._found: list[Node] = []  # in this turn
 
@@ -280,7 +281,10 @@ class Network:
         return node.negations.at_first_chance(tuples, node.join.negations) if node.join.negations else tuples
 
     def _joiner(self, node: Node) -> Joiner:
-        return Joiner(self._scope, node.window, self._limit)
+        found = self._joiners.get(node.window)
+        if found is None:
+            found = self._joiners[node.window] = Joiner(self._scope, node.window, self._limit)
+        return found
 
     # --- what is kept
 
