@@ -46,6 +46,9 @@ class Followed(Protocol):
     def moment(self, ticks: int) -> int | str: ...
     def estimates(self) -> Mapping[Branch, Estimates]: ...
     def change_plans(self, plans: Mapping[Branch, Plan], migrate: str) -> list[Branch]: ...
+    @property
+    def shares(self) -> bool: ...
+    def search_again(self, estimates: Mapping[Branch, Estimates]) -> tuple[Mapping[Branch, Plan], float]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,9 @@ class Follower:
         self.checks += 1
         with self.seconds.spent("estimating"):
             estimates = session.estimates()
+        if session.shares:
+            self._look_together(session, estimates)
+            return
         work = session.work
         for branch, plan in session.plans.items():
             if plan is not None and branch in estimates and not branch.stepwise:
@@ -149,6 +155,49 @@ class Follower:
                 if len(single.variables) > 1:
                     self._check(session, branch, single, plan, estimates[branch], work[branch])
         self._mark = session.events, session.now, sum(session.work.values())
+
+    def _look_together(self, session: Followed, estimates: Mapping[Branch, Estimates]) -> None:
+        """Plans that share work are not the best ones of each pattern, but they were chosen with those in mind.
+
+        So what is watched is the plan that each would have alone. When it is in doubt for one of them, a plan for all
+        is searched for again, from the one in force on.
+        """
+        reasons: dict[Branch, str] = {}
+        with self.seconds.spent("deciding"):
+            for branch, plan in session.plans.items():
+                watched = self._watched.pop(branch, None)
+                if branch not in estimates or not _has_choice(branch, plan):
+                    continue
+                reason = UNKNOWN if watched is None else watched.watch.reason(estimates[branch])
+                if reason is not None:
+                    reasons[branch] = reason
+                elif watched is not None:
+                    self._watched[branch] = watched
+        if reasons:
+            with self.seconds.spent("planning"):
+                plans, gain = session.search_again(estimates)
+            before, started = dict(session.plans), time.perf_counter()
+            with self.seconds.spent("changing"):
+                done = session.change_plans(plans, self._adapting.migrate) if gain > 0 else []
+            for branch in done:
+                reason = reasons.get(branch, next(iter(reasons.values())))
+                was, now, seconds = str(before[branch]), str(plans[branch]), time.perf_counter() - started
+                when, name = session.moment(session.now), session.pattern_names[branch]
+                self.decisions.append(Decision(session.events, when, name, reason, was, now, gain, seconds=seconds))
+            self.changed += len(done)
+        with self.seconds.spent("planning"):
+            for branch, plan in session.plans.items():
+                if plan is not None and branch in estimates and branch not in self._watched:
+                    self._watch_alone(session, branch, plan, estimates[branch])
+        self._mark = session.events, session.now, sum(session.work.values())
+
+    def _watch_alone(self, session: Followed, branch: Branch, plan: Plan, estimates: Estimates) -> None:
+        if _has_choice(branch, plan):
+            single = replace(branch, variables=tuple(v for v in branch.variables if not v.is_kleene))
+            alone = plan_with(single, Cardinality(single, estimates), self._adapting.planner)
+            memory = self._memories.setdefault(branch, {})
+            watch = self._adapting.policy.watch(single, alone, self._adapting.planner, estimates, memory)
+            self._watched[branch] = _Watched(plan, watch, (session.events, 0))
 
     def _check(
         self, session: Followed, branch: Branch, single: Branch, plan: Plan, estimates: Estimates, work: int
@@ -215,6 +264,11 @@ class Follower:
         report = found["report"]
         self.checks, self.changed, self.seconds = report["checks"], report["changed"], Seconds(**report["seconds"])
         self.decisions.extend(Decision(**decision) for decision in report["changes"])
+
+
+def _has_choice(branch: Branch, plan: Plan | None) -> bool:
+    """Whether there could be another plan."""
+    return plan is not None and not branch.stepwise and sum(not v.is_kleene for v in branch.variables) > 1
 
 
 def policy_of(adapt: Policy | bool | str | None) -> Policy | None:

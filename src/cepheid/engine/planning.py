@@ -17,6 +17,10 @@ Share: TypeAlias = str | Sharing | None
 SECONDS_A_BRANCH, SECONDS = 0.01, 5.0
 """So long a plan for several patterns is searched for, if not said."""
 
+AGAIN = 0.1
+"""A search in the middle of a stream takes this part of the time of the first one."""
+AS_THEY_ARE = Sharing(steps=0, descend=False)
+
 
 def checked_share(share: Share) -> None:
     if not (share is None or isinstance(share, Sharing) or share in MODES):
@@ -54,6 +58,18 @@ class Planning:
         """Go on with plans that were made elsewhere."""
         self.plans, self._shared = dict(plans), None
 
+    def search_again(self, estimates: Mapping[Branch, Estimates]) -> tuple[dict[Branch, Plan], float]:
+        """Other plans for what is known now, searched for from the present ones on; what part of the cost they save."""
+        self.estimates = {**self.estimates, **estimates}
+        known = {branch: plan for branch, plan in self.plans.items() if plan is not None and not branch.stepwise}
+        present = share_plans(list(known), self.estimates, AS_THEY_ARE, start=known)
+        mode = self._mode(len(known))
+        if isinstance(mode, Sharing):  # the stream waits
+            mode = replace(mode, seconds=mode.seconds * AGAIN)
+        found = share_plans(list(known), self.estimates, mode, start=known)
+        changed = {branch: plan for branch, plan in found.plans.items() if plan != self.plans[branch]}
+        return changed, 1 - found.cost / max(present.cost, 1e-300)
+
     def add(self, normal: NormalForm) -> dict[Branch, Plan | None]:
         """Plans for one more pattern that share what they can with those that are there, which stay."""
         unknown = [branch for branch in normal.branches if branch not in self.plans]
@@ -75,8 +91,7 @@ class Planning:
     def _together(self) -> SharedPlan:
         if self._shared is None:
             known = {branch: plan for branch, plan in self.plans.items() if plan is not None}
-            as_they_are = Sharing(steps=0, descend=False)
-            self._shared = share_plans(list(known), self.estimates, as_they_are, start=known)
+            self._shared = share_plans(list(known), self.estimates, AS_THEY_ARE, start=known)
         return self._shared
 
     def _mode(self, branches: int) -> str | Sharing:

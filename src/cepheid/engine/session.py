@@ -190,6 +190,15 @@ class Session:
         """The plan of each branch; None where there is no single event to plan for."""
         return dict(self._plans)
 
+    @property
+    def shares(self) -> bool:
+        """Whether several patterns share work."""
+        return self._planning.shares and len(self._plans) > 1
+
+    def search_again(self, estimates: Mapping[Branch, Estimates]) -> tuple[Mapping[Branch, Plan], float]:
+        """Plans for all branches that share work, and which part of the work of the present ones they save."""
+        return self._planning.search_again(estimates)
+
     def change_plans(self, plans: Mapping[Branch, Plan], migrate: str = "rebuild") -> list[Branch]:
         """Go on with other plans for some branches; those for which it was done. No match is lost or doubled.
 
