@@ -1,7 +1,7 @@
 """How far is the model in force from the present one, and when does it change?
 
 The paper's drift set with ε = 1.35 and three epochs (figure 4.4): error and new models over time, and PER(100), which
-sends as much as the paper's zone and is not within ε.
+sends as often whether something changes or not.
 """
 
 from __future__ import annotations

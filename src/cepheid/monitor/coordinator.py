@@ -66,6 +66,10 @@ known and sent to all; nobody is asked.
 
 TARGET = 0.6
 """Balanced nodes are no further out than this, where 1 is the border of the zone: or they would soon report again."""
+AHEAD = 0.5
+"""When the account is full before every node has reported, they move the same way. Then a new model is made for sums
+that have moved on by this part of the account, and the account starts on the other side: it takes longer to fill.
+"""
 
 
 def pooled_share(nodes: int) -> float:
@@ -104,6 +108,7 @@ class Coordinator:
         self._reference_c = np.zeros((count, size))
         self._account_a = np.zeros((size, size))
         self._account_c = np.zeros(size)
+        self._reports = 0
         self._waits = 0
         self.model: Model | None = None
 
@@ -133,6 +138,7 @@ class Coordinator:
         return Poll(missing)
 
     def _pool(self, model: Model, nodes: Ints, sum_a: Floats, sum_c: Floats) -> Adopt | Wait | None:
+        self._reports += len(nodes)
         self._account_a += (sum_a - self._sum_a[nodes]).sum(axis=0)
         self._account_c += (sum_c - self._sum_c[nodes]).sum(axis=0)
         self._sum_a[nodes] = sum_a
@@ -140,7 +146,16 @@ class Coordinator:
         count = self._settings.nodes
         if model.value(self._account_a / count, self._account_c / count) <= self.share:
             return None
-        return self._fit()
+        return (self._fit_ahead() if self._reports < count else None) or self._fit()
+
+    def _fit_ahead(self) -> Adopt | None:
+        """A model for where the sums are going; None if that would not leave the account within its share."""
+        count = self._settings.nodes
+        more_a, more_c = AHEAD * self._account_a, AHEAD * self._account_c
+        found = fit(self._settings, self._sum_a.sum(axis=0) + more_a, self._sum_c.sum(axis=0) + more_c)
+        if isinstance(found, Undetermined) or found.value(more_a / count, more_c / count) > self.share:
+            return None
+        return self._adopt(found, -more_a, -more_c)
 
     def _balance(self, model: Model) -> Shift | None:
         nodes = np.flatnonzero(self._known)
@@ -164,10 +179,13 @@ class Coordinator:
             # Ask less and less often, but at least once a window.
             after = self._settings.dimension * 2 ** min(self._waits - 1, 30)
             return Wait(self._all, found.reason, min(after, self._settings.window or after))
-        self._waits = 0
+        return self._adopt(found, 0.0, 0.0)
+
+    def _adopt(self, found: Model, account_a: Floats | float, account_c: Floats | float) -> Adopt:
+        self._waits = self._reports = 0
         self.model = found
         self._reference_a[:] = self._sum_a
         self._reference_c[:] = self._sum_c
-        self._account_a[:] = 0.0
-        self._account_c[:] = 0.0
+        self._account_a[:] = account_a
+        self._account_c[:] = account_c
         return Adopt(self._all, found, found.budget * (1.0 - self.share))
