@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -99,7 +99,8 @@ class Engine:
         >>> engine.output_schema(pyarrow.schema({"ts": "int64", "type": "string", "x": "int32"})).names
         ['pattern', 'start', 'end', 'total']
         """
-        return self.open().prepare(events)
+        unplanned = replace(self, planner="pattern_order", order=None, adapt=None, share="none")
+        return unplanned.open().prepare(events)
 
     def needed_columns(self, events: pa.Schema) -> list[str]:
         """The columns of the events that the patterns look at or give out; the others may be left away.

@@ -70,13 +70,20 @@ class Planning:
         changed = {branch: plan for branch, plan in found.plans.items() if plan != self.plans[branch]}
         return changed, 1 - found.cost / max(present.cost, 1e-300)
 
+    def together(self) -> SharedPlan:
+        """The plans as one, with what they share and what that saves."""
+        if self._shared is None:
+            known = {branch: plan for branch, plan in self.plans.items() if plan is not None}
+            self._shared = share_plans(list(known), self.estimates, AS_THEY_ARE, start=known)
+        return self._shared
+
     def add(self, normal: NormalForm) -> dict[Branch, Plan | None]:
         """Plans for one more pattern that share what they can with those that are there, which stay."""
         unknown = [branch for branch in normal.branches if branch not in self.plans]
         new = {branch: self.estimates.get(branch) or nothing_known(branch) for branch in unknown}
         found: dict[Branch, Plan | None] = {}
         if self.shares and new:
-            self._shared = self._together().changed(new)
+            self._shared = self.together().changed(new)
             found.update(self._shared.plans)
         for branch in new:
             self.plans[branch] = found[branch] if branch in found else self._alone(branch)
@@ -87,12 +94,6 @@ class Planning:
             self._shared = self._shared.changed({}, branches)
         for branch in branches:
             del self.plans[branch]
-
-    def _together(self) -> SharedPlan:
-        if self._shared is None:
-            known = {branch: plan for branch, plan in self.plans.items() if plan is not None}
-            self._shared = share_plans(list(known), self.estimates, AS_THEY_ARE, start=known)
-        return self._shared
 
     def _mode(self, branches: int) -> str | Sharing:
         return Sharing(seconds=min(SECONDS, SECONDS_A_BRANCH * branches)) if self.share is None else self.share

@@ -30,6 +30,7 @@ from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.pattern.normalise import normalise
 from cepheid.pattern.read import parse
 from cepheid.pattern.schema import columns_of
+from cepheid.plan.sharing.plan import SharedPlan
 from cepheid.plan.tree import Plan
 from cepheid.stats.estimates import Estimates
 
@@ -194,6 +195,10 @@ class Session:
     def shares(self) -> bool:
         """Whether several patterns share work."""
         return self._planning.shares and len(self._plans) > 1
+
+    def shared_plan(self) -> SharedPlan | None:
+        """What the plans of several patterns share, and what that saves."""
+        return self._planning.together() if self.shares else None
 
     def search_again(self, estimates: Mapping[Branch, Estimates]) -> tuple[Mapping[Branch, Plan], float]:
         """Plans for all branches that share work, and which part of the work of the present ones they save."""

@@ -11,6 +11,7 @@ from cepheid.adapt.follower import CHECK_EVERY, Migration
 from cepheid.adapt.policies import Policy
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns
+from cepheid.engine.planning import Share
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch
@@ -38,6 +39,7 @@ def match(
     adapt: Policy | bool | str | None = None,
     check_every: int = CHECK_EVERY,
     migrate: Migration = "rebuild",
+    share: Share = None,
     max_partial_matches: int = 100_000_000,
 ) -> DataFrame:
     """All matches of patterns in a DataFrame of events, a row each; batch or streaming as the DataFrame is.
@@ -46,7 +48,7 @@ def match(
     ``shards``: how many tasks share the work; if not said, as many as keep all cores busy. In a stream,
     ``allowed_lateness`` says how late an event may come, such as ``"10 minutes"`` or, where time is a number, a number;
     ``late_events`` names a folder for those that come later, from which a second stream can read them. A batch has
-    neither. With ``adapt``, each task follows its own events.
+    neither. With ``adapt``, each task follows its own events; with ``share``, each plans for its own.
 
     With PARTITION BY, or conditions such as ``a.k = b.k`` that link all events of a match, the rows of a key go to one
     task, and a key with very many rows is cut into slices of time. Other patterns are matched in slices of time.
@@ -78,6 +80,7 @@ def match(
         adapt,
         check_every,
         migrate,
+        share,
     )
     needed_columns(engine, [normalise(pattern) for pattern in named], schema)  # says now what would be wrong then
     engine.output_schema(schema)

@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.lower import lower
+from cepheid.engine.planning import Share
 from cepheid.engine.program import BranchProgram, FieldTable
 from cepheid.engine.sample import estimate_all
+from cepheid.engine.session import Session
 from cepheid.engine.tally import Tally
 from cepheid.language import syntax as s
 from cepheid.language.functions import DataType
@@ -65,6 +67,10 @@ class Explanation:
         return f'<div style="overflow-x: auto">{self.to_svg()}</div>'
 
 
+MOST_SHARED, SHOWN = 20, 4
+"""So many parts that are shared are listed, with so many of the patterns that share them."""
+
+
 def explain(
     patterns: str | Pattern | Iterable[str | Pattern],
     events: Any = None,
@@ -77,6 +83,7 @@ def explain(
     statistics: Mapping[Branch, Estimates] | None = None,
     batch_size: int | None = None,
     negation: str = "auto",
+    share: Share = None,
     max_partial_matches: int = 100_000_000,
 ) -> Explanation:
     """The plan of each pattern as a tree: what is looked up how, which conditions are checked where, what it costs.
@@ -102,7 +109,7 @@ def explain(
     <BLANKLINE>
     In all 1 candidate, 1 condition evaluation, 0 rejected by negation. Kept at most ...
     """
-    options: dict[str, Any] = {"planner": planner, "order": order, "negation": negation}
+    options: dict[str, Any] = {"planner": planner, "order": order, "negation": negation, "share": share}
     columns = EventColumns(time, type, tie_breaker)
     if events is None:
         return _by_the_pattern_alone(
@@ -122,7 +129,25 @@ def explain(
         scale = Scale(_share(normal.branches[0].window, table[time]))
         programs = zip(session.programs()[normal.name], tallies, strict=True)
         plans.append(_plan(engine, normal, programs, estimates, scale, counts.get(normal.name, 0)))
-    return Explanation(tuple(plans), table.num_rows, (_totals(session.report()),))
+    return Explanation(tuple(plans), table.num_rows, (_totals(session.report()), *_sharing(session)))
+
+
+def _sharing(session: Session) -> list[str]:
+    """What patterns share, by whom, and what that is expected to save."""
+    found = session.shared_plan()
+    if found is None or not found.shared:
+        return []
+    saved = 1 - found.cost / found.cost_alone if found.cost_alone > 0 else 0.0
+    parts = "1 part of a plan is" if len(found.shared) == 1 else f"{len(found.shared)} parts of plans are"
+    costs = f"Expected cost {found.cost:,.3g} instead of {found.cost_alone:,.3g}, {saved:.0%} less."
+    lines = [f"Shared: {parts} evaluated once for several patterns. {costs}"]
+    for node in found.shared[:MOST_SHARED]:
+        names = [f"{', '.join(slots)} of {session.pattern_names[branch]}" for branch, slots in node.users]
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        lines.append(f"  {len(names)} times, cost {node.cost:,.3g}: {' = '.join(names[:SHOWN])}{more}")
+    if len(found.shared) > MOST_SHARED:
+        lines.append(f"  … and {len(found.shared) - MOST_SHARED} more")
+    return ["\n".join(lines)]
 
 
 class _AnyTypes(FieldTable):
@@ -141,7 +166,8 @@ def _by_the_pattern_alone(engine: Engine) -> Explanation:
         programs = ((lower(b, session.plans[b], types, 0, engine.negation), ()) for b in live)
         estimates = {b: engine.estimates.get(b) or nothing_known(b) for b in normal.branches}
         plans.append(_plan(engine, normal, programs, estimates, Scale(), None))
-    return Explanation(tuple(plans), None, () if engine.estimates else (ASSUMED,))
+    notes = () if engine.estimates else (ASSUMED,)
+    return Explanation(tuple(plans), None, (*notes, *_sharing(session)))
 
 
 def _plan(
