@@ -1,0 +1,296 @@
+"""Plans that follow the data: the streams, pattern sets and measurements that figures 5 to 7 have in common.
+
+Kolchinsky and Schuster, Efficient Adaptive Detection of Complex Event Patterns. Streams are replayed at a constant
+rate: an event's time is its place among the events of the pattern. So nights, when hardly a car passes, are short, and
+what changes is how often types come compared with each other, and how often conditions hold.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+import cepheid
+from cepheid.adapt.policies import Policy
+from cepheid.cli.bench import Result, Steps
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TRAFFIC, STOCKS = "aarhus_traffic.parquet", "stocks_1min.parquet"
+SETS = ("sequence", "negation", "conjunction", "Kleene", "disjunction")
+PLANNERS = ("greedy", "zstream")
+BATCH = 256
+FEWEST, WORK = 20, 4_000
+"""A window has at least so many events of a type; it is doubled until an event makes so much work."""
+SILENT = 4
+"""Days without a car: of these observation points every third type of a traffic pattern is."""
+SPEEDS = 30.0, 55.0
+"""Of all others cars are always slower, or always faster; then no plan is bad."""
+
+STATIC = "static"
+METHODS: dict[str, Policy | None] = {
+    STATIC: None,
+    "unconditional": cepheid.Unconditional(),
+    "threshold 0.3": cepheid.Threshold(0.3),
+    "threshold 1": cepheid.Threshold(1.0),
+    "threshold 3": cepheid.Threshold(3.0),
+    "invariant 0": cepheid.Invariant(),
+    "invariant 0.3": cepheid.Invariant(distance=0.3),
+    "invariant 1": cepheid.Invariant(distance=1.0),
+    "invariant average": cepheid.Invariant(distance="average"),
+    "invariant meta": cepheid.Invariant(distance="meta"),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pattern, and its events with the time that a replay gives them."""
+
+    patterns: str
+    size: int
+    pattern: str
+    events: pa.Table
+    window: int
+
+    def __str__(self) -> str:
+        return f"{self.patterns} of {self.size}"
+
+
+@cache
+def _file(name: str) -> pa.Table | None:
+    default = Path(__file__).parents[2] / "shared" / "data"
+    path = Path(os.environ.get("CEPHEID_DATA", default)) / name
+    return pa.parquet.read_table(path) if path.is_file() else None
+
+
+def is_real(name: str) -> bool:
+    return _file(name) is not None
+
+
+# --- the two streams: type, and the attributes that conditions compare
+
+
+@cache
+def _traffic() -> tuple[pa.Table, list[str], list[str]]:
+    """Reports of cars; and the observation points that were never silent for long, and those that were."""
+    found = _file(TRAFFIC)
+    if found is None:
+        from cepheid.workloads import traffic_sensors
+
+        made_up = traffic_sensors(600_000, sensors=60, drift=0.3, skew=0.7)
+        names = sorted(made_up["type"].unique().to_pylist())
+        return made_up, names, names
+    table = found.filter(pc.greater(found["vehicle_count"], 0))
+    points, point = np.unique(table["sensor"].to_numpy(), return_inverse=True)
+    days = table["ts"].to_numpy().astype("datetime64[D]").astype(np.int64)
+    reports = np.zeros((len(points), int(np.ptp(days)) + 1))
+    np.add.at(reports, (point, days - days.min()), 1)
+    usual = np.median(reports, axis=1)
+    silent = (reports <= usual[:, None] / 10).sum(axis=1)
+    speed = np.bincount(point, table["avg_speed"].to_numpy()) / reports.sum(axis=1)
+    fit = (usual > 60) & (speed > SPEEDS[0]) & (speed < SPEEDS[1])
+    labels = np.array([f"P{number}" for number in points])
+    columns = {"type": labels[point], "speed": table["avg_speed"], "vehicles": table["vehicle_count"]}
+    return pa.table(columns), list(labels[fit & (silent == 0)]), list(labels[fit & (silent >= SILENT)])
+
+
+@cache
+def _stocks() -> tuple[pa.Table, list[str], list[str]]:
+    """Quotes with the change of the price; the symbols that are quoted each minute, twice."""
+    found = _file(STOCKS)
+    if found is None:
+        from cepheid.workloads import stock_quotes
+
+        made_up = stock_quotes(600_000, rates=[1.0] * 40, symbols=[f"S{n}" for n in range(40)], drift=0.3)
+        names = [f"S{n}" for n in range(40)]
+        return pa.table({"type": made_up["type"], "diff": made_up["change"]}), names, names
+    table = found.sort_by([("ticker", "ascending"), ("ts", "ascending")])
+    price, ticker = table["close"].to_numpy(), table["ticker"].to_numpy(zero_copy_only=False)
+    diff = np.diff(price, prepend=price[0])
+    diff[np.flatnonzero(ticker[1:] != ticker[:-1]) + 1] = 0.0
+    table = pa.table({"ts": table["ts"], "type": ticker, "diff": np.round(diff, 4)}).sort_by("ts")
+    counts = pc.value_counts(table["type"]).to_pylist()
+    names = sorted(c["values"] for c in counts if c["counts"] > 5_500 and c["values"].isalpha())
+    return table.drop_columns(["ts"]), names, names
+
+
+STREAMS = {TRAFFIC: _traffic, STOCKS: _stocks}
+COMPARED = {TRAFFIC: ("speed", "vehicles"), STOCKS: ("diff",)}
+
+
+# --- the five pattern sets
+
+
+def case_of(stream: str, patterns: str, size: int, events: int, seed: int = 0) -> Case:
+    """One pattern of a set; its types are drawn by chance, the same in every run."""
+    table, steady, silent = STREAMS[stream]()
+    count = {"negation": size + 1, "disjunction": 3 * size}.get(patterns, size)
+    rng = np.random.default_rng([seed, size, SETS.index(patterns)])
+    some = list(rng.choice(silent, min(count // 3, len(silent)), replace=False))
+    some += list(rng.choice([name for name in steady if name not in some], count - len(some), replace=False))
+    types = [str(name) for name in rng.permutation(some)]
+    mine = table.filter(pc.is_in(table["type"], pa.array(types))).slice(0, events)
+    mine = mine.add_column(0, "ts", pa.array(np.arange(mine.num_rows)))
+    pattern, window = _text(patterns, types, COMPARED[stream], size), count * FEWEST
+    while True:
+        case = Case(patterns, size, f"{pattern} WITHIN {window}", mine, window)
+        if 12 * window > mine.num_rows or _work(case) > WORK:
+            return case
+        window *= 2
+
+
+def _work(case: Case) -> float:
+    """Candidates and matches for each of some events from the middle, with a plan that fits them."""
+    some = replace(case, events=case.events.slice(case.events.num_rows // 2, 3 * case.window))
+    estimates = first_estimates(replace(some, window=some.window // 2))
+    found = [measure(some, planner, None, estimates) for planner in PLANNERS]
+    return max(figures["candidates"] + 10 * figures["matches"] for figures in found) / len(some.events)
+
+
+def _text(patterns: str, types: list[str], attributes: Sequence[str], size: int) -> str:
+    names = [f"v{place}" for place in range(len(types))]
+    leaves = [f"{type_} {name}" for type_, name in zip(types, names, strict=True)]
+    rising = [names]
+    match patterns:
+        case "negation":
+            structure = f"SEQ({leaves[0]}, NOT({leaves[size]}), {', '.join(leaves[1:size])})"
+            rising = [names[:size], [names[0], names[size]]]
+        case "conjunction":
+            structure = f"AND({', '.join(leaves)})"
+        case "Kleene":
+            structure = f"SEQ({', '.join([*leaves[:-1], f'KL({leaves[-1]}, 1, 2)'])})"
+        case "disjunction":
+            parts = [slice(start, start + size) for start in range(0, 3 * size, size)]
+            sequences = [f"SEQ({', '.join(leaves[part])})" for part in parts]
+            structure = f"OR({', '.join(sequences)})"
+            rising = [names[part] for part in parts]
+        case _:
+            structure = f"SEQ({', '.join(leaves)})"
+    pairs = [pair for chain in rising for pair in pairwise(chain)]
+    conditions = " AND ".join(f"{x}.{a} < {y}.{a}" for x, y in pairs for a in attributes)
+    return f"PATTERN {structure} WHERE {conditions}"
+
+
+# --- measuring
+
+
+def first_estimates(case: Case) -> Any:
+    """What is known after four windows: the plan that all methods start with is made of it."""
+    session = cepheid.Engine([cepheid.parse(case.pattern)]).open()
+    for start in range(0, min(4 * case.window, case.events.num_rows // 4), BATCH):
+        batch = case.events.slice(start, BATCH)
+        session.push(batch, watermark=batch["ts"][-1])
+    return {
+        branch: replace(found, joint=_tabulated(found, branch.names)) for branch, found in session.estimates().items()
+    }
+
+
+def _tabulated(found: Any, names: Sequence[str]) -> Any:
+    """What is asked later must be answered from the events of now."""
+    table = {
+        frozenset(some): found.joint(frozenset(some))
+        for size in range(2, len(names) + 1)
+        for some in combinations(names, size)
+    }
+    return table.get
+
+
+def measure(case: Case, planner: str, policy: Policy | None, estimates: Any) -> dict[str, float]:
+    engine = cepheid.Engine([cepheid.parse(case.pattern)], planner=planner, estimates=estimates, adapt=policy)
+    session = engine.open()
+    batches = [case.events.slice(start, BATCH) for start in range(0, case.events.num_rows, BATCH)]
+    matches = 0
+    started = time.perf_counter()
+    for batch in batches:
+        matches += session.push(batch, watermark=batch["ts"][-1]).num_rows
+    matches += session.close().num_rows
+    seconds = time.perf_counter() - started
+    report = session.report()
+    found = report.get("adaptation", {"changed": 0, "overhead": 0.0, "seconds": {"estimating": 0.0, "all": 1.0}})
+    spent = found["seconds"]
+    return {
+        "events/s": case.events.num_rows / seconds,
+        "changes": found["changed"],
+        "overhead %": 100 * found["overhead"],
+        "estimating %": 100 * spent["estimating"] / max(spent["all"], 1e-9),
+        "candidates": report["candidates"],
+        "matches": matches,
+    }
+
+
+def compare(
+    stream: str, cases: Sequence[Case], methods: Mapping[str, Policy | None], repeats: int, progress: Steps
+) -> Result:
+    """Every method on every case; they take turns, and the median of the repeats counts."""
+    rows: list[dict[str, Any]] = []
+    for case, planner in progress([(c, p) for c in cases for p in PLANNERS], lambda step: f"{step[0]}, {step[1]}"):
+        estimates = first_estimates(case)
+        runs: dict[str, list[dict[str, float]]] = {name: [] for name in methods}
+        for _ in range(repeats):
+            for name, policy in methods.items():
+                runs[name].append(measure(case, planner, policy, estimates))
+        assert len({run["matches"] for found in runs.values() for run in found}) == 1, "a plan never changes the result"
+        middle = {n: {k: statistics.median(run[k] for run in found) for k in found[0]} for n, found in runs.items()}
+        for name, figures in middle.items():
+            gain = figures["events/s"] / middle[STATIC]["events/s"] if STATIC in middle else None
+            rows.append(
+                {"patterns": case.patterns, "size": case.size, "planner": planner, "method": name}
+                | {**figures, "gain over static": gain}
+            )
+    kind = "real events" if is_real(stream) else f"made-up events: there is no {stream} in the folder of CEPHEID_DATA"
+    return Result(rows, [kind, *_summary(rows)])
+
+
+def mean(result: Result, column: str, **wanted: Any) -> float:
+    """The geometric mean over pattern sets, for figures that differ by orders of magnitude; else the mean."""
+    values = [float(row[column] or 0) for row in result.where(**wanted)]
+    if column in ("events/s", "gain over static"):
+        return float(np.exp(np.mean(np.log(values)))) if values else 0.0
+    return float(np.mean(values)) if values else 0.0
+
+
+def _summary(rows: list[dict[str, Any]]) -> list[str]:
+    found = []
+    for planner in PLANNERS:
+        for large in (False, True):
+            some = [row for row in rows if row["planner"] == planner and (row["size"] >= 6) == large]
+            if not some:
+                continue
+            part = Result(some)
+            means = {m: mean(part, "events/s", method=m) for m in dict.fromkeys(row["method"] for row in rows)}
+            best = ", ".join(f"{m} {v:,.0f}" for m, v in sorted(means.items(), key=lambda item: -item[1]))
+            found.append(f"{planner}, size {'6 and more' if large else 'below 6'}, events/s: {best}")
+    return found
+
+
+def plot_methods(result: Result, figure: Figure) -> None:
+    """Figures 6 and 7: a row for each planner; throughput, gain, changes and overhead against the size."""
+    figure.set_size_inches(15, 8)
+    panels = figure.subplots(len(PLANNERS), 4)
+    methods = list(dict.fromkeys(str(row["method"]) for row in result.rows))
+    sizes = sorted({int(row["size"] or 0) for row in result.rows})
+    for line, planner in zip(panels, PLANNERS, strict=True):
+        for axes, column in zip(line, ("events/s", "gain over static", "changes", "overhead %"), strict=True):
+            for place, method in enumerate(methods):
+                values = [mean(result, column, planner=planner, method=method, size=size) for size in sizes]
+                style = {"color": "black", "ls": "--"} if method == STATIC else {}
+                axes.plot(sizes, values, marker="osv^DPX*h+"[place % 10], label=method, lw=1.5, ms=5, **style)
+            axes.set(xlabel="size of the pattern", title=f"{planner}: {column}")
+            axes.set_xticks(sizes)
+            if column in ("events/s", "gain over static"):
+                axes.set_yscale("log")
+    handles, labels = panels[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize="small")

@@ -1,0 +1,26 @@
+"""When should a plan change on a stream with many small changes?
+
+Stock quotes, all symbols about equally frequent (figure 7 of the paper that ``_adaptive.py``
+names): throughput, gain over a plan that never changes, changes of plan, and the share of the time that deciding and
+planning took, for each way to decide. Means over five pattern sets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks._adaptive import METHODS, SETS, STOCKS, case_of, compare, plot_methods
+from cepheid.cli.bench import Result, Steps
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def run(quick: bool, progress: Steps) -> Result:
+    sizes, events, repeats = ((3, 6), 6_000, 1) if quick else (range(3, 9), 60_000, 3)
+    cases = [case_of(STOCKS, patterns, size, events) for patterns in SETS for size in sizes]
+    return compare(STOCKS, cases, METHODS, repeats, progress)
+
+
+def plot(result: Result, figure: Figure) -> None:
+    plot_methods(result, figure)

@@ -1,0 +1,81 @@
+"""Rates that drift, events out of order, restarts in the middle of a change, several patterns: still the right matches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+import cepheid
+from cepheid.adapt.policies import Invariant, Policy, Threshold, Unconditional
+from tests import oracle
+from tests.contracts.test_engine_is_exact import canonical
+
+PATTERNS = [
+    cepheid.parse(text)
+    for text in (
+        "NAME sequence PATTERN SEQ(A a, B b, C c, D d) WHERE a.x < b.x AND b.x < c.x AND c.x < d.x WITHIN 14",
+        "NAME negation PATTERN SEQ(A a, B b, NOT(D d), C c) WHERE a.x < b.x AND d.x > b.x AND b.k = c.k WITHIN 12",
+        "NAME last PATTERN SEQ(A a, B b, C c, NOT(D d)) WHERE a.k = c.k AND d.k = a.k WITHIN 9",
+        "NAME sets PATTERN SEQ(A a, KL(B s, 1, 3), C c, D d) WHERE s[i].x > s[i-1].x AND a.x < d.x WITHIN 10",
+        "NAME either PATTERN OR(SEQ(A a, B b, C c), AND(B e, C f, D g)) WHERE a.x < c.x AND e.x < g.x WITHIN 8",
+        "NAME apart PATTERN AND(A a, B b, C c, D d) WHERE a.x < b.x AND c.x < d.x PARTITION BY k WITHIN 16",
+    )
+]
+POLICIES: list[Policy] = [Unconditional(), Threshold(0.2), Invariant(), Invariant(k=3), Invariant(distance=0.3),
+                          Invariant(distance="average"), Invariant(distance="meta")]  # fmt: skip
+PLANNERS = ["rate", "greedy", "dp_left", "zstream", "dp_bushy", "auto"]
+
+
+def drifting(rng: np.random.Generator, count: int = 60) -> list[dict[str, Any]]:
+    """In each of three pieces some types are rare and some frequent."""
+    shares = np.repeat(rng.dirichlet([0.6] * 4, 3), count // 3, axis=0)
+    return [
+        {
+            "ts": i,
+            "type": "ABCD"[rng.choice(4, p=shares[i])],
+            "x": int(rng.integers(0, 9)),
+            "k": int(rng.integers(0, 2)),
+        }
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize("migrate", ["rebuild", "parallel"])
+@settings(max_examples=25, phases=[Phase.generate])  # the reference matcher takes its time
+@given(
+    chosen=st.lists(st.sampled_from(PATTERNS), min_size=1, max_size=2, unique=True),
+    policy=st.sampled_from(POLICIES),
+    planner=st.sampled_from(PLANNERS),
+    seed=st.integers(0, 10_000),
+)
+def test_drifting_rates(migrate: Any, chosen: list[Any], policy: Policy, planner: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    events = drifting(rng)
+    table = pa.Table.from_pylist(events)
+    engine = cepheid.Engine(chosen, planner=planner, adapt=policy, check_every=int(rng.integers(1, 6)), migrate=migrate)
+    session = engine.open()
+    arrival = np.argsort(np.arange(len(events)) + rng.uniform(0, 4, len(events)))  # up to four ticks late
+    rows: list[dict[str, Any]] = []
+    size = int(rng.integers(1, 6))
+    for start in range(0, len(events), size):
+        if rng.random() < 0.2:
+            session = engine.restore(session.snapshot())
+        rest = arrival[start + size :]
+        watermark = int(rest.min()) if len(rest) else None
+        rows += session.push(table.take(pa.array(arrival[start : start + size])), watermark=watermark).to_pylist()
+    rows += session.close().to_pylist()
+    for pattern in chosen:
+        mine = [row for row in rows if row["pattern"] == pattern.name]
+        found = [{name: row[name] for name in own_columns(pattern)} for row in mine]
+        assert canonical(found) == canonical(oracle.rows(pattern, events))
+
+
+def own_columns(pattern: Any) -> list[str]:
+    """The columns of a pattern's own matches, of all those of a session."""
+    schema = pa.schema({"ts": "int64", "type": "string", "x": "int64", "k": "int64"})
+    return list(cepheid.Engine([pattern]).output_schema(schema).names)
