@@ -108,8 +108,9 @@ class Network:
         assert program.plan is not None
         made: dict[Plan, Node] = {}
         fresh: dict[Node, Tuples] = {}
-        for relation in self.relations():
-            relation.purge(self._scope.store.base)
+        if self._now:
+            for relation in self.relations():
+                relation.purge(self._scope.store.base)
         try:
             for place, plan in enumerate(nodes(program.plan)):
                 number = None if numbers is None else numbers[place]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
+from typing import Any, TypeAlias
 from typing import Literal as OneOf
-from typing import TypeAlias
 
 from cepheid.language.problems import Span
 from cepheid.language.values import Interval, Timestamp
@@ -200,38 +200,51 @@ def aggregate(function: str, argument: Expression) -> Aggregate | None:
     return None
 
 
+def _parts(node: Node) -> tuple[str, ...]:
+    """The fields of a node in which other nodes can be."""
+    found = _PARTS.get(type(node))
+    if found is None:
+        found = _PARTS[type(node)] = tuple(item.name for item in fields(node) if item.name != "span")
+    return found
+
+
+_PARTS: dict[type, tuple[str, ...]] = {}
+
+
 def map_children(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """The same node with each direct sub-expression changed."""
     changed: dict[str, object] = {}
-    for item in fields(expression):
-        old = getattr(expression, item.name)
+    for name in _parts(expression):
+        old = getattr(expression, name)
         if isinstance(old, Node):
             new: object = change(old)  # type: ignore[arg-type]
+            if new is not old:
+                changed[name] = new
         elif isinstance(old, tuple):
-            new = tuple(tuple(map(change, o)) if isinstance(o, tuple) else change(o) for o in old)
-        else:
-            continue
-        changed[item.name] = new
+            changed[name] = tuple(tuple(map(change, o)) if isinstance(o, tuple) else change(o) for o in old)
     return replace(expression, **changed) if changed else expression  # type: ignore[arg-type]
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:
     """The direct sub-expressions, in the order in which they are written."""
-    found: list[Expression] = []
-
-    def visit(child: Expression) -> Expression:
-        found.append(child)
-        return child
-
-    map_children(expression, visit)
+    found: list[Any] = []
+    for name in _parts(expression):
+        part = getattr(expression, name)
+        if isinstance(part, Node):
+            found.append(part)
+        elif isinstance(part, tuple):
+            for one in part:
+                found.extend(one if isinstance(one, tuple) else (one,))
     return tuple(found)
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """The expression and all that is in it, outermost first."""
-    yield expression
-    for child in children(expression):
-        yield from walk(child)
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(children(node)))
 
 
 MAX_DEPTH = 100
