@@ -9,6 +9,9 @@ from itertools import combinations
 
 from cepheid.workloads.arguments import distinct_names, positive, whole, within
 
+TRIES = 100
+"""So often types are drawn until about as many of them are usually compared as wanted."""
+
 
 def pattern_workload(
     count: int,
@@ -43,8 +46,8 @@ def pattern_workload(
     >>> from cepheid.workloads.patterns import pattern_workload
     >>> print(pattern_workload(2, ["AAPL", "MSFT", "GOOG", "JPM", "INTC"], size=4, seed=1, window="1 minute")[0])
     NAME p1
-    PATTERN SEQ(`INTC` v1, `AAPL` v2, `JPM` v3, `GOOG` v4)
-    WHERE v1.change < v2.change AND v3.change < v1.change
+    PATTERN SEQ(`MSFT` v1, `INTC` v2, `JPM` v3)
+    WHERE v2.change < v1.change AND v3.change < v2.change
     WITHIN 1 minute
     """
     whole("count", count)
@@ -63,10 +66,14 @@ def pattern_workload(
     usual = _Usual(source, names, margins, 2 * predicates / max(1.0, size - 1))
     patterns = []
     for place in range(count):
-        chosen = _types(source, rates, _size(source, size, len(names)), limit)
-        chances = (source.random() < chance for chance in (overlap, sequences, special))
-        events = _Events(source, chosen, usual, *chances)
-        where = " AND ".join(events.conditions(attributes, predicates * len(chosen)))
+        is_usual, is_sequence, is_special = (source.random() < chance for chance in (overlap, sequences, special))
+        wanted = _size(source, size, len(names))
+        for _ in range(TRIES):
+            events = _Events(source, _types(source, rates, wanted, limit), usual, is_usual, is_sequence, is_special)
+            pairs = events.pairs(predicates * wanted)
+            if abs(len(pairs) - predicates * wanted) <= 1:
+                break
+        where = " AND ".join(text for pair in pairs for text in events.compared(pair, attributes))
         lines = [f"NAME p{place + 1}", f"PATTERN {events.structure()}"]
         lines += [f"WHERE {where}"] if where else []
         lines += [f"WITHIN {window}"]
@@ -134,16 +141,15 @@ class _Events:
             events[odd] = self.source.choice((f"NOT({events[odd]})", f"KL({events[odd]}, 1, 2)"))
         return f"{'SEQ' if self.is_sequence else 'AND'}({', '.join(events.values())})"
 
-    def conditions(self, attributes: Sequence[str], wanted: float) -> list[str]:
+    def pairs(self, wanted: float) -> list[frozenset[str]]:
+        """The types that are compared: those that usually are, or about so many."""
         pairs = [frozenset(pair) for pair in combinations(self.singles, 2)]
         if self.is_usual:
-            chosen = [pair for pair in pairs if pair in self.usual.compared]
-        else:
-            count = int(wanted) + (self.source.random() < wanted - int(wanted))
-            chosen = self.source.sample(pairs, min(count, len(pairs)))
-        return [text for pair in chosen for text in self._compared(pair, attributes)]
+            return [pair for pair in pairs if pair in self.usual.compared]
+        count = int(wanted) + (self.source.random() < wanted - int(wanted))
+        return self.source.sample(pairs, min(count, len(pairs)))
 
-    def _compared(self, pair: frozenset[str], attributes: Sequence[str]) -> list[str]:
+    def compared(self, pair: frozenset[str], attributes: Sequence[str]) -> list[str]:
         less = self.usual.less[pair]
         (more,) = pair - {less}
         margin = f" + {self.usual.margin[pair]!r}" if self.usual.margin[pair] else ""
