@@ -68,6 +68,19 @@ def test_a_stream_whose_rare_type_changes(planner: str, migrate: str) -> None:
         assert any(isinstance(change["observed_gain"], float) for change in changes)
 
 
+@pytest.mark.parametrize("check_every", [50, 100, 200, 1000])
+def test_however_often_one_looks_a_change_is_seen(check_every: int) -> None:
+    """In the middle of a change another plan may be the planner's choice and no better yet: it is tried again."""
+    table = drifting([(1, 1, 0.02), (0.02, 1, 1), (1, 1, 0.02), (0.02, 1, 1)], size=3000)
+    pattern = cepheid.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x + 0.4 < b.x AND b.x + 0.4 < c.x WITHIN 400")
+    session = cepheid.Engine([pattern], planner="greedy", adapt=True, check_every=check_every).open()
+    plans = []
+    for start in range(0, table.num_rows, 50):
+        session.push(table.slice(start, 50), watermark=start)
+        plans.append(*map(str, session.plans.values()))
+    assert plans[58] == plans[178] != plans[118] == plans[238]
+
+
 def test_an_invariant_changes_less_often_than_the_others() -> None:
     table = drifting([(1.0, 1.0, 1.0)])  # by chance alone, now one type is the rarest, now another
 

@@ -96,9 +96,10 @@ class _Judged:
 
 @dataclass(slots=True)
 class _Watched:
-    """A plan in force. The watch is on the last answer of the planner: the same plan, unless it was no better."""
+    """A plan in force. The watch is on the last answer of the planner: the same plan, unless it was no better then."""
 
     plan: Plan
+    answer: Plan
     watch: Watch
     mark: tuple[int, int]  # events and work at the last check
     judged: _Judged | None = None
@@ -213,6 +214,12 @@ class Follower:
                     watched.judged.judge(rate, single, estimates)
                     watched.judged = None
                 reason = watched.watch.reason(estimates)
+                if reason is None and watched.answer != plan:
+                    cardinality = Cardinality(single, estimates)
+                    if _cost(watched.answer, single, estimates, cardinality) < _cost(
+                        plan, single, estimates, cardinality
+                    ):
+                        reason = f"{watched.answer}, which was no better before, makes less work by now"
         if reason is None:
             return
         with self.seconds.spent("planning"):
@@ -238,7 +245,7 @@ class Follower:
         with self.seconds.spent("deciding"):
             memory = self._memories.setdefault(branch, {})
             watch = self._adapting.policy.watch(single, answer, self._adapting.planner, estimates, memory)
-        self._watched[branch] = _Watched(plan, watch, (session.events, work), judged)
+        self._watched[branch] = _Watched(plan, answer, watch, (session.events, work), judged)
 
     def report(self) -> dict[str, Any]:
         return {
