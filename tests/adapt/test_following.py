@@ -74,10 +74,10 @@ def test_however_often_one_looks_a_change_is_seen(check_every: int) -> None:
     table = drifting([(1, 1, 0.02), (0.02, 1, 1), (1, 1, 0.02), (0.02, 1, 1)], size=3000)
     pattern = cepheid.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x + 0.4 < b.x AND b.x + 0.4 < c.x WITHIN 400")
     session = cepheid.Engine([pattern], planner="greedy", adapt=True, check_every=check_every).open()
-    plans = []
+    plans: list[str] = []
     for start in range(0, table.num_rows, 50):
         session.push(table.slice(start, 50), watermark=start)
-        plans.append(*map(str, session.plans.values()))
+        plans += map(str, session.plans.values())
     assert plans[58] == plans[178] != plans[118] == plans[238]
 
 

@@ -198,7 +198,7 @@ class Follower:
             alone = plan_with(single, Cardinality(single, estimates), self._adapting.planner)
             memory = self._memories.setdefault(branch, {})
             watch = self._adapting.policy.watch(single, alone, self._adapting.planner, estimates, memory)
-            self._watched[branch] = _Watched(plan, watch, (session.events, 0))
+            self._watched[branch] = _Watched(plan, alone, watch, (session.events, 0))
 
     def _check(
         self, session: Followed, branch: Branch, single: Branch, plan: Plan, estimates: Estimates, work: int
