@@ -33,7 +33,7 @@ from cepheid.language.functions import DataType
 from cepheid.pattern.normal import Branch, Condition, ConditionKind, Negation, Variable
 from cepheid.pattern.order import transitive_closure, transitive_reduction
 from cepheid.plan.sharing.identity import SubPattern, null_with, sub_pattern
-from cepheid.plan.tree import Join, Leaf, Plan, nodes, variables
+from cepheid.plan.tree import Join, Plan, Search, nodes, variables
 
 _OPERATORS = {
     "=": EQUAL, "<>": UNEQUAL, "<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL,
@@ -76,36 +76,34 @@ def lower(
     negations = tuple(lowering.negation(n, columns) for n in branch.negations)
     return BranchProgram(
         branch, plan, leaves, joins, tuple(kleene), negations, window, columns, lowering.step, lowering.compared,
-        _keys(leaves, joins, shared, owner, share=share), lowering.partition,
+        _keys(plan, joins, shared, owner), lowering.partition,
     )  # fmt: skip
 
 
-def _shared(branch: Branch, plan: Plan | None) -> dict[Join, SubPattern]:
-    """What the joins of a plan mean, where that can be told."""
-    joins = [] if plan is None else [node for node in nodes(plan) if isinstance(node, Join)]
-    found = {join: sub_pattern(branch, join) for join in joins}
-    return {join: meaning for join, meaning in found.items() if meaning is not None}
+def _shared(branch: Branch, plan: Plan | None) -> dict[Plan, SubPattern]:
+    """What the parts of a plan mean, where that can be told."""
+    parts = [] if plan is None else [node for node in nodes(plan) if not isinstance(node, Search)]
+    found = {part: sub_pattern(branch, part) for part in parts}
+    return {part: meaning for part, meaning in found.items() if meaning is not None}
 
 
 def _keys(
-    leaves: Mapping[str, LeafProgram],
-    joins: Mapping[Join, JoinNode],
-    shared: Mapping[Join, SubPattern],
-    owner: Hashable,
-    *,
-    share: bool,
+    plan: Plan | None, joins: Mapping[Join, JoinNode], shared: Mapping[Plan, SubPattern], owner: Hashable
 ) -> dict[Plan, Hashable]:
     """What each part of a plan means, to everyone or to its owner, and how it is put together.
 
     A join that has dropped partial matches for a negated event, or one below it, means nothing to others.
     """
-    keys: dict[Plan, Hashable] = {Leaf(name): leaf.key if share else (owner, name) for name, leaf in leaves.items()}
+    keys: dict[Plan, Hashable] = {}
     dropping: set[Plan] = set()
-    for join, node in joins.items():
-        if node.negations or join.left in dropping or join.right in dropping:
-            dropping.add(join)
-        meaning = owner if join in dropping else shared.get(join, owner)
-        keys[join] = (meaning, frozenset({keys[join.left], keys[join.right]}))
+    for part in () if plan is None else nodes(plan):
+        if isinstance(part, Join):
+            if joins[part].negations or part.left in dropping or part.right in dropping:
+                dropping.add(part)
+            meaning = owner if part in dropping else shared.get(part, owner)
+            keys[part] = (meaning, frozenset({keys[part.left], keys[part.right]}))
+        else:
+            keys[part] = shared.get(part, (owner, part))
     return keys
 
 
