@@ -30,8 +30,8 @@ class LeastSquaresMonitor:
     >>> y = x @ [1.0, -2.0] + rng.normal(size=(3000, 4))
     >>> y[2000:] += 3 * x[2000:, :, 0]                              # the model changes
     >>> monitor = LeastSquaresMonitor(nodes=4, dimension=2, epsilon=0.5, window=500)
-    >>> changes = [event for event in monitor.run((x, y)) if event.type == "ModelDrift"]
-    >>> all(2000 <= change.time < 2500 for change in changes)       # while the window holds data of both kinds
+    >>> changes = [event.time for event in monitor.run((x, y)) if event.type == "ModelDrift"]
+    >>> 2000 < changes[0] < 2100
     True
     >>> bool(np.linalg.norm(monitor.model - [4.0, -2.0]) < 0.5), monitor.messages_per_observation < 0.1
     (True, True)
