@@ -230,3 +230,12 @@ def test_what_is_old_is_forgotten_though_only_the_watermark_comes() -> None:
     for time in range(2000, 2200):
         session.push(events(), watermark=time)
     assert session.report()["buffered events"] == 0
+
+
+def test_a_late_event_completes_a_match_at_once_though_patterns_came_in_between() -> None:
+    session = open_session("NAME one PATTERN SEQ(A a, B b, C c) WITHIN 10 RETURN a.ts AS x, c.ts AS y")
+    session.push(events((5, "C"), (1, "A")))
+    session.add("NAME two PATTERN SEQ(A a, B b, D c) WITHIN 10 RETURN a.ts AS x, c.ts AS y")
+    assert pairs(session.push(events((3, "B")))) == [(1, 5)]
+    session.remove("two")
+    assert pairs(session.push(events((4, "B")))) == [(1, 5)]

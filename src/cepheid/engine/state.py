@@ -15,7 +15,8 @@ from cepheid.engine.conditions import Scope
 from cepheid.engine.consume import Consumption
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes
 from cepheid.engine.intake import Intake
-from cepheid.engine.joiner import LimitError
+from cepheid.engine.joiner import FOREVER, LimitError
+from cepheid.engine.kernels.join import TIME
 from cepheid.engine.lower import lower
 from cepheid.engine.matches import Matches
 from cepheid.engine.network import Network
@@ -144,6 +145,8 @@ class State:
         self._horizon = max(horizons, default=0) * (2 if self._consumptions else 1)
         self._scopes = {n: [run.scope for key, run in self.runs.items() if key[0] == n] for n in self._outputs}
         self._postponed = postponed_of(self.normals, self.schema, self._columns.time, self._unit)
+        if self._postponed is not None:  # other types may come last from now on
+            self._postponed.latest = int(self._store.values[TIME, : self._store.size].max(initial=-FOREVER))
         self._nothing = {name: output.table([]) for name, output in self._outputs.items()}
         self._find_partial()
 
