@@ -11,13 +11,16 @@ from dataclasses import dataclass, field, replace
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 import cepheid
-from cepheid.cli.bench import Result, Steps
+from cepheid.cli.bench import BenchError, Result, Steps
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.sample import estimate_all
 from cepheid.pattern.normal import Branch
+from cepheid.pattern.normalise import normalise
+from cepheid.plan.cardinality import Cardinality
 from cepheid.stats.estimates import Estimates
 from cepheid.workloads import stock_quotes, traffic_sensors
 from cepheid.workloads.patterns import pattern_workload
@@ -27,10 +30,14 @@ if TYPE_CHECKING:
 
 STOCKS, TRAFFIC = "stocks", "traffic"
 TRIVIAL = "trivial"
-MARGINS = (0.3, 0.5, 0.8)
-"""How much more a price must have risen than another: some pairs in ten to some in a thousand satisfy that."""
+MARGINS = (0.9, 0.97, 0.99)
+"""How much more a price must have risen than another, as quantiles of all changes: that few pairs satisfy."""
+MATCHES = 3.0
+"""Only patterns are taken of which no more matches are expected in a window: those that one would want to hear of."""
+TRIED = 4
+"""So many times as many patterns are made up as are taken."""
 BATCH = 2_000
-LIMIT = 20.0
+LIMIT = 10.0
 """So many seconds a plan is measured for; a slow one does not come to the end of the stream."""
 NOTES = [
     (
@@ -81,6 +88,7 @@ class Workload:
     types: int = 12
     events: int = 4_000
     overlap: float = 0.8
+    per_second: float = 0.5
     difference: float | None = None
     seed: int = 1
 
@@ -92,16 +100,19 @@ class Workload:
     def stream(self) -> pa.Table:
         if self.data == TRAFFIC:
             return traffic_sensors(self.events, sensors=self.types, interval=60.0, seed=self.seed)
-        return stock_quotes(self.events, rates=self.rates(), per_second=0.25, seed=self.seed)
+        return stock_quotes(self.events, rates=self.rates(), per_second=self.per_second, seed=self.seed)
 
     def texts(self, stream: pa.Table) -> list[str]:
+        count = TRIED * self.patterns
         options: dict[str, Any] = {"size": self.size, "window": self.window, "overlap": self.overlap}
         options |= {"difference": self.difference, "seed": self.seed, "result": "{first}.ts AS first"}
         if self.data == TRAFFIC:
             counts = stream["type"].value_counts().to_pylist()
             seen = {row["values"]: float(row["counts"]) for row in counts}
-            return pattern_workload(self.patterns, seen, attributes=("speed", "vehicles"), **options)
-        return pattern_workload(self.patterns, self.rates(), margins=MARGINS, **options)
+            return pattern_workload(count, seen, attributes=("speed", "vehicles"), **options)
+        changes = np.abs(stream["change"].to_numpy())
+        margins = [round(float(np.quantile(changes, share)), 3) for share in MARGINS]
+        return pattern_workload(count, self.rates(), margins=margins, **options)
 
 
 @dataclass
@@ -115,9 +126,22 @@ class Run:
 
     def __post_init__(self) -> None:
         self.events = self.workload.stream()
-        self.patterns = tuple(cepheid.parse(text) for text in self.workload.texts(self.events))
-        self.estimates = estimate_all(self.patterns, self.events, EventColumns())
+        made = [cepheid.parse(text) for text in self.workload.texts(self.events)]
+        self.estimates = estimate_all(made, self.events, EventColumns())
+        rare = [pattern for pattern in made if self._expected(pattern) <= MATCHES]
+        self.patterns = tuple(rare[: self.workload.patterns])
+        if len(self.patterns) < self.workload.patterns:
+            raise BenchError(f"of {len(made)} patterns only {len(rare)} are rare enough; raise TRIED in _multi.py")
         cepheid.match(self.patterns[:5], self.events.slice(0, 300))  # so that nothing is compiled while it is measured
+
+    def _expected(self, pattern: cepheid.Pattern) -> float:
+        """The matches in a window."""
+        branches = normalise(pattern).branches
+        return sum(
+            Cardinality(branch, self.estimates[branch]).of(frozenset(v.name for v in branch.variables))
+            for branch in branches
+            if branch in self.estimates
+        )
 
     def measure(self, method: Method, **options: Any) -> dict[str, Any]:
         engine = cepheid.Engine(

@@ -20,7 +20,7 @@ NAMES = (
 
 
 def run(quick: bool, progress: Steps) -> Result:
-    sizes, seconds, events = ((10, 50), 0.5, 1_000) if quick else ((10, 50, 100, 200, 500), 5.0, 4_000)
+    sizes, seconds, events = ((10, 50), 0.5, 1_000) if quick else ((25, 100, 500), 5.0, 4_000)
     ways = methods(NAMES, seconds)
     cases = [
         ({"data": data, "patterns": count}, Workload(data, patterns=count, events=events), ways)
