@@ -15,6 +15,7 @@ from cepheid.plan.sharing import MODES, Sharing, share_plans
 from cepheid.plan.sharing.members import Catalogue, Member
 from cepheid.plan.sharing.multitree import MultiTree
 from cepheid.plan.sharing.plan import SharedPlan, Workload
+from cepheid.plan.sharing.search import Budget, LocalSearch, respond
 from cepheid.plan.tree import Join, Plan, nodes, variables
 from cepheid.stats.estimates import Estimates
 from cepheid.workloads.patterns import pattern_workload
@@ -194,6 +195,27 @@ def test_the_time_limit_is_kept() -> None:
     found = share_plans(branches, {}, Sharing(seconds=0.5))
     assert 0 < found.seconds < 5
     assert share_plans(branches, {}, Sharing(seconds=0)).steps == 0
+
+
+@settings(max_examples=30)
+@given(workloads(), st.integers(0, 3), st.booleans())
+def test_in_a_hurry_plans_are_worse_but_right(branches: list[Branch], after: int, chains: bool) -> None:
+    workload, estimates = Workload(chains=chains), known(branches)
+    for place, branch in enumerate(dict.fromkeys(branches)):
+        if place == after:
+            workload.hurry()
+        member = workload.enter(branch, estimates[branch])
+        if member is not None:
+            workload.tree.add(member, respond(workload.tree, workload.graph, member, chains=chains))
+    for component in workload.graph.components():
+        if len(component) > 1:
+            search = LocalSearch(workload.tree, workload.graph, component, random.Random(0), chains)
+            search.anneal(Budget(float("inf"), 100))
+            search.descend(lambda: False)
+    workload.unify()
+    for branch, plan in workload.plans().items():
+        assert sorted(variables(plan)) == sorted(single(branch))
+    assert workload.tree.cost == pytest.approx(independent_cost(workload.plans()))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ class MultiPatternGraph:
     """Common sub-patterns of two variables or more. A single variable is shared in any plan, so it is no reason."""
 
     def __init__(self) -> None:
+        self.widest: int | None = None  # larger sub-patterns are not looked for
         self._having: dict[Number, dict[Member, list[Mask]]] = {}  # the paper's hash table MP → Γ
         self._parts: dict[Member, dict[Mask, Number]] = {}
 
@@ -54,7 +55,7 @@ class MultiPatternGraph:
         touched: set[Member] = set()
         parts = self._parts[member]
         level = [single for single in member.variables if self._enter(member, single, parts, touched)]
-        while level:
+        while level and level[0].bit_count() != self.widest:
             known = set(level)
             larger: dict[Mask, None] = {}
             for mask in level:

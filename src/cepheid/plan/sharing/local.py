@@ -28,18 +28,21 @@ def bits(mask: Mask) -> Iterator[Mask]:
         mask ^= low
 
 
-def best_tree(parts: Sequence[Mask], work: Work, given: Callable[[Mask], bool] | None = None) -> tuple[float, Tree]:
+def best_tree(
+    parts: Sequence[Mask], work: Work, given: Callable[[Mask], bool] | None = None, most: int = MAX_EXACT
+) -> tuple[float, Tree]:
     """The cheapest tree over some parts, none of which is torn apart; and what its joins cost.
 
     ``given``: whether the partial matches over a set of variables are there anyway. Such a set is not torn apart
-    either, and costs nothing: it stands in the tree as if it were a variable.
+    either, and costs nothing: it stands in the tree as if it were a variable. ``most``: of so many parts all trees are
+    considered.
 
     >>> best_tree([1, 2, 4], lambda left, right: 1.0 if left | right == 6 else 5.0)
     (6.0, ((2, 4), (1, 6)))
     >>> best_tree([1, 2, 4], lambda left, right: 1.0, given=lambda mask: mask == 3)
     (1.0, ((3, 4),))
     """
-    if len(parts) > MAX_EXACT:
+    if len(parts) > most:
         return _greedy_tree(parts, work, given)
     full = (1 << len(parts)) - 1
     union, cost, split = [0] * (full + 1), [0.0] * (full + 1), [0] * (full + 1)

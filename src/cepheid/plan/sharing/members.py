@@ -9,7 +9,18 @@ from typing import TypeAlias
 from cepheid.pattern.normal import Branch
 from cepheid.plan.cardinality import HUGE, Cardinality
 from cepheid.plan.sharing.identity import SubPattern, sub_patterns
-from cepheid.plan.sharing.local import Mask, Tree, as_chain, as_plan, best_order, best_tree, bits, from_plan, translated
+from cepheid.plan.sharing.local import (
+    MAX_EXACT,
+    Mask,
+    Tree,
+    as_chain,
+    as_plan,
+    best_order,
+    best_tree,
+    bits,
+    from_plan,
+    translated,
+)
 from cepheid.plan.tree import Plan
 from cepheid.stats.estimates import Estimates
 
@@ -28,6 +39,7 @@ class Catalogue:
 
     not_null: frozenset[str] = frozenset()
     window: float = 0.0
+    most: int = MAX_EXACT  # of so many parts all trees are considered
     sizes: dict[Number, float] = field(default_factory=dict)
     widths: dict[Number, int] = field(default_factory=dict)
     work: dict[Node, float] = field(default_factory=dict)
@@ -112,6 +124,11 @@ class Member:
 
     def __str__(self) -> str:
         return ", ".join(self.names)
+
+    @property
+    def most(self) -> int:
+        """Of so many parts all trees are considered."""
+        return self._catalogue.most
 
     @property
     def variables(self) -> tuple[Mask, ...]:
@@ -203,7 +220,7 @@ class Member:
         covered = sum(masks)
         parts = sorted([*masks, *(single for single in self.variables if not single & covered)])
         shared = (join for mask in masks for join in self.common(mask))
-        return (*shared, *best_tree(parts, self.work)[1])
+        return (*shared, *best_tree(parts, self.work, most=self.most)[1])
 
     def _chain(self, masks: tuple[Mask, ...]) -> Tree:
         (first,) = masks or (0,)
@@ -218,7 +235,7 @@ class Member:
         known = self._catalogue.trees.get((number, chains))
         if known is None:
             parts = sorted(places)
-            own = best_order(0, mask, self.work)[1] if chains else best_tree(parts, self.work)[1]
+            own = best_order(0, mask, self.work)[1] if chains else best_tree(parts, self.work, most=self.most)[1]
             known = translated(own, list(zip(places, slots, strict=True)))
             self._catalogue.trees[number, chains] = known
         return translated(known, list(zip(slots, places, strict=True)))

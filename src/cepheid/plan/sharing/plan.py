@@ -24,6 +24,9 @@ from cepheid.stats.estimates import Estimates, nothing_known
 APART = ("none", "reorder")
 """The modes in which no pattern shares anything."""
 MODES = (*APART, *PEERS, "prefix")
+HURRY, HURRIED = 0.4, (4, 3)
+"""When this part of the time is over and patterns are still to be read, how large the trees are that are compared with
+all others, and the sub-patterns that are looked for."""
 DESCENT = 0.1
 """This part of the time is kept for the descent at the end, which is quick."""
 
@@ -129,6 +132,10 @@ class Workload:
         self.alone += member.cost(member.own())
         return member
 
+    def hurry(self) -> None:
+        """From now on, plan quickly rather than well, and look for small sub-patterns only."""
+        self.catalogue.most, self.graph.widest = HURRIED
+
     def remove(self, branch: Branch) -> None:
         member = self.members.pop(branch, None)
         if member is not None:
@@ -200,6 +207,8 @@ def share_plans(
     workload = Workload(chains=sharing is not None and sharing.plans == "chains", not_null=not_null)
     given = start or {}
     for branch in dict.fromkeys(branches):
+        if sharing is not None and sharing.steps is None and time.monotonic() > began + HURRY * sharing.seconds:
+            workload.hurry()
         if not branch.stepwise and branch.never is None:
             workload.enter(branch, estimates.get(branch) or nothing_known(branch))
     if sharing is not None:

@@ -209,7 +209,7 @@ def respond(tree: MultiTree, graph: MultiPatternGraph, member: Member, *, chains
     if chains:
         found = _respond_with_chain(tree, graph, member, free)
     else:
-        _, joins = best_tree(member.variables, member.work, free.__contains__)
+        _, joins = best_tree(member.variables, member.work, free.__contains__, member.most)
         sides = {side for join in joins for side in join} | ({member.full} & free.keys())
         there = (borrowed(tree, graph, member, mask, free[mask]) for mask in sides & free.keys())
         found = (*(join for part in there for join in part), *joins)
@@ -234,4 +234,4 @@ def borrowed(tree: MultiTree, graph: MultiPatternGraph, member: Member, mask: Ma
             if any(left | right == theirs for left, right in tree.trees[other]):
                 places = list(zip(other.places(theirs), member.places(mask), strict=True))
                 return translated(inside(tree.trees[other], theirs), places)
-    raise AssertionError("a sub-pattern that is evaluated is in some tree")
+    return member.common(mask)  # of a pattern that was read in a hurry, so that the graph does not know of it
