@@ -26,6 +26,9 @@ pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[s
 
 from tests.monitor.reference import Reference
 from tests.spark.kafka_broker import NoBrokerError, connector, running_broker
+from tests.spark.long import long
+
+pytestmark = [long, pytest.mark.xdist_group("spark")]
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("a", "b", "c")
