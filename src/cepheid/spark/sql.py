@@ -164,7 +164,7 @@ def _selected(name: str, ticks: bool) -> str:
 
 
 def _key(name: str, type_: pa.DataType) -> str:
-    """As :meth:`cepheid.spark.batch`: NaN is NULL, -0.0 is 0.0."""
+    """As :func:`cepheid.spark.routes.key_column`: NaN is NULL, -0.0 is 0.0."""
     key = _quoted(name)
     if pa.types.is_decimal(type_):
         key = f"CAST({key} AS DOUBLE)"

@@ -21,7 +21,7 @@ from cepheid.spark.columns import arrow_schema, needed_columns, spark_schema
 from cepheid.spark.groups import shared_attributes
 from cepheid.spark.pack import PACKED, Packer, Target, Unpacker
 from cepheid.spark.pushdown import wanted_rows
-from cepheid.spark.routes import key_hash
+from cepheid.spark.routes import key_column, key_hash
 from cepheid.spark.shard import Job
 from cepheid.spark.shard_keys import group_number, shard_keys
 from cepheid.spark.stateful import COUNTS, OUTPUT, PackedJob, ShardProcessor
@@ -157,17 +157,8 @@ class _StreamJob:
     def _shard(self, group: _Group) -> Column:
         if len(group.keys) == 1:
             return F.lit(0)
-        hashed = key_hash([self._key(name) for name in group.attributes])
+        hashed = key_hash([key_column(self._named[n], self._events.field(n).type) for n in group.attributes])
         return F.pmod(hashed, F.lit(len(group.keys))).cast("int")
-
-    def _key(self, name: str) -> Column:
-        """A column so that Spark's hash agrees with what is equal to the engine: NaN is NULL, -0.0 is 0.0."""
-        column, type_ = self._named[name], self._events.field(name).type
-        if pa.types.is_decimal(type_):
-            column, type_ = column.cast("double"), pa.float64()
-        if pa.types.is_floating(type_):
-            return F.when(~F.isnan(column), column + F.lit(0.0))
-        return column
 
     # --- what is done with them there
 
