@@ -24,6 +24,8 @@ CHECK_EVERY = 10_000
 """Events between two looks, for those who must name a number."""
 DECISIONS = 1_000
 """So many of the last changes are listed; streams may have no end."""
+SEARCHING = 0.05
+"""No more than this part of the time is spent on searching for a plan that patterns share; what is in doubt waits."""
 PUSHES = 16
 """How much work was done is asked after so many pushes."""
 UNKNOWN = "the plan was made before the stream was known"
@@ -163,6 +165,9 @@ class Follower:
         So what is watched is the plan that each would have alone. When it is in doubt for one of them, a plan for all
         is searched for again, from the one in force on.
         """
+        often = self._every.events is None and self._every.nanoseconds is None  # as often as costs little
+        if often and self.checks > 1 and self.seconds.planning > SEARCHING * self.seconds.all:
+            return
         reasons: dict[Branch, str] = {}
         with self.seconds.spent("deciding"):
             for branch, plan in session.plans.items():
