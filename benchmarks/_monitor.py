@@ -88,7 +88,7 @@ def draw(axes: Axes, result: Result, against: str, **wanted: Value) -> None:
 
 def legend_beside(figure: Figure, axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper", fontsize=8)
+    figure.legend(handles, labels, loc="outside right center", fontsize=8)
 
 
 def data_file(name: str) -> tuple[pa.Table | None, str]:

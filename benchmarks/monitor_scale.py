@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks._monitor import MESSAGES, WAYS, compare, draw, legend_beside
+from benchmarks._monitor import MESSAGES, WAYS, compare, draw, legend_beside, models
 from cepheid.cli.bench import Result, Steps, Value
 from cepheid.monitor.streams import drift_set, fixed_set
 
@@ -58,7 +58,8 @@ def run(quick: bool, progress: Steps) -> Result:
             (x, y), skipped = fixed_set(case.window + epoch, **options), case.window  # type: ignore[arg-type]
         else:
             (x, y), skipped = drift_set(2, epoch, **options), epoch  # type: ignore[arg-type]
-        found = compare(x, y, skipped, ways=ways, epsilon=EPSILON, window=case.window)
+        beta = models(x, y, epsilon=EPSILON, window=case.window)
+        found = compare(x, y, skipped, ways=ways, beta=beta, epsilon=EPSILON, window=case.window)
         rows += [{"changes": case.changes, "value": case.value, "set": case.set, **row} for row in found]
     return Result(rows)
 
@@ -73,7 +74,7 @@ def plot(result: Result, figure: Figure) -> None:
     for axes, (changes, name) in zip(panels.flat, shown, strict=True):
         if changes == "dimension":
             draw(axes, result, "value", changes="dimension, window 1300", set=name)
-            for line, way in zip(list(axes.lines), [w for w in WAYS if w.resolution != "balance"], strict=True):
+            for line, way in zip(list(axes.lines), [w for w in WAYS if w.resolution != "balance"], strict=False):
                 rows = result.where(changes="dimension, window 130·m", set=name, way=way.name)
                 values = [float(row[MESSAGES] or 0) or float("nan") for row in rows]
                 axes.plot(
