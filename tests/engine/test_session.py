@@ -10,6 +10,7 @@ import pytest
 
 import cepheid
 from cepheid.engine.joiner import LimitError
+from cepheid.plan.tree import search
 
 MONOTONE = "PATTERN SEQ(A a, B b) WITHIN 10 RETURN a.ts AS x, b.ts AS y"
 WAITING = "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 10 RETURN a.ts AS x, b.ts AS y"
@@ -239,3 +240,17 @@ def test_a_late_event_completes_a_match_at_once_though_patterns_came_in_between(
     assert pairs(session.push(events((3, "B")))) == [(1, 5)]
     session.remove("two")
     assert pairs(session.push(events((4, "B")))) == [(1, 5)]
+
+
+def test_a_search_may_name_the_variables_in_any_order() -> None:
+    """Where they stand in its tuples is for the pattern to say; the events of a set are looked up by it."""
+    text = "PATTERN SEQ(A a, B b, KL(C c)) WITHIN 10 RETURN a.ts AS x, b.ts AS y"
+    table = events((1, "A"), (2, "C"), (3, "B"), (4, "C"))
+    found = []
+    for names in (("a", "b"), ("b", "a")):
+        session = open_session(text)
+        session.prepare(table.schema)
+        [branch] = session.plans
+        session.change_plans({branch: search(names)})
+        found.append(pairs(session.push(table)))
+    assert found[0] == found[1] == [(1, 3)]

@@ -110,20 +110,18 @@ class Engine:
         >>> engine.needed_columns(pyarrow.schema({n: "int64" for n in ("ts", "type", "x", "y", "z")}))
         ['ts', 'type', 'x', 'y']
         """
-        normals = self._normals()
-        if any(normal.output is None for normal in normals):
+        if any(pattern.output is None for pattern in self.patterns):
             return list(events.names)
-        branches = [branch for normal in normals for branch in normal.branches]
+        # As written: what is simplified away must still be there when the pattern is checked.
         expressions = [
-            *(c.expression for b in branches for c in b.conditions),
-            *(c.expression for b in branches for n in b.negations for c in n.conditions),
-            *(item.expression for normal in normals for item in normal.output or ()),
+            *(pattern.condition for pattern in self.patterns if pattern.condition is not None),
+            *(item.expression for pattern in self.patterns for item in pattern.output or ()),
         ]
         nodes = [node for expression in expressions for node in s.walk(expression)]
         if any(isinstance(node, s.EventRef) for node in nodes):
             return list(events.names)
         named = {node.name for node in nodes if isinstance(node, (s.Attribute, s.Neighbour))}
-        named |= {name for branch in branches for name in branch.partition}
+        named |= {column.name for pattern in self.patterns for column in pattern.partition}
         named |= {self.columns.time, self.columns.type or "", self.columns.tie_breaker or ""}
         return [name for name in events.names if name in named]
 

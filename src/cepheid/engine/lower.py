@@ -61,7 +61,9 @@ def lower(
     for node in () if plan is None else nodes(plan):
         if isinstance(node, Join):
             joins[node] = lowering.node(node, plan, joins, shared.get(node))
-    columns = () if plan is None else joins[plan].columns if isinstance(plan, Join) else variables(plan)
+    columns: tuple[str, ...] = ()
+    if plan is not None:
+        columns = joins[plan].columns if isinstance(plan, Join) else lowering.in_pattern_order({*variables(plan)})
     leaves = {v.name: _leaf(v.name, v.type, branch.conditions) for v in branch.variables}
     if branch.stepwise:  # an event without a value is selected all the same, and the condition on it judged later
         leaves = {name: replace(leaf, needed=()) for name, leaf in leaves.items()}
@@ -76,7 +78,7 @@ def lower(
     negations = tuple(lowering.negation(n, columns) for n in branch.negations)
     return BranchProgram(
         branch, plan, leaves, joins, tuple(kleene), negations, window, columns, lowering.step, lowering.compared,
-        _keys(plan, joins, shared, owner), lowering.partition,
+        _keys(plan, joins, shared, owner), share, lowering.partition,
     )  # fmt: skip
 
 
@@ -127,7 +129,7 @@ class _Lowering:
         left, right = (
             below[side].columns if isinstance(side, Join) else variables(side) for side in (join.left, join.right)
         )
-        columns = self._in_pattern_order({*left, *right}) if shared is None else shared.slots
+        columns = self.in_pattern_order({*left, *right}) if shared is None else shared.slots
         here = [c for c in self._branch.conditions if len(c.variables) > 1 and _meet(c, set(left), set(right))]
         last = join == plan and not self._sets
         early = () if last and self._placement == "auto" else self._first_chances(columns, (left, right))
@@ -136,15 +138,15 @@ class _Lowering:
         )
         return JoinNode(join, columns, from_left, from_right, early)
 
-    def _in_pattern_order(self, names: set[str]) -> tuple[str, ...]:
+    def in_pattern_order(self, names: set[str]) -> tuple[str, ...]:
         return tuple(v.name for v in self._branch.variables if v.name in names)
 
     def step(self, bound: frozenset[str], variable: str) -> SearchStep:
         """How a search goes on from bound variables. There are many ways to go, so they are lowered when taken."""
         if (bound, variable) not in self._steps:
-            outer = self._in_pattern_order({*bound})
+            outer = self.in_pattern_order({*bound})
             here = [c for c in self._branch.conditions if len(c.variables) > 1 and _meet(c, set(bound), {variable})]
-            both = self._in_pattern_order({*bound, variable})
+            both = self.in_pattern_order({*bound, variable})
             early = self._first_chances(both, (outer, (variable,)))
             self._steps[bound, variable] = SearchStep(self._join(outer, (variable,), here, both), early)
         return self._steps[bound, variable]

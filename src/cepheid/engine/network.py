@@ -330,21 +330,27 @@ class Network:
         ]
 
     def dump(self) -> Arrays:
+        """The tuples of each node once: however they are looked up, they are the same."""
         found: Arrays = {}
         for node in self._nodes.values():
-            for place, access in enumerate(sorted(node.kept)):
-                found |= prefixed(f"{node.number} {place}", node.kept[access].relation.dump())
+            for kept in node.kept.values():
+                kept.relation.purge(self._scope.store.base)
+                found |= prefixed(str(node.number), kept.relation.tuples.dump())
+                break
         return found
 
     def load(self, arrays: Arrays, meta: list[list[Any]]) -> None:
-        """Take what a snapshot has; the nodes are there."""
+        """Take what a snapshot has; the nodes are there, though another pattern may have made them."""
         for number, window, since, tally in meta:
             node = self._nodes[number]
             node.window, node.since = window, since
             if node.tally is not None:
-                node.tally.load(tally)
-            for place, access in enumerate(sorted(node.kept)):
-                node.kept[access].relation.load(below(f"{number} {place}", arrays))
+                labels = node.tally.steps
+                node.tally.load({**tally, "steps": dict(zip(labels, tally["steps"].values(), strict=True))})
+            if node.kept:
+                tuples = Tuples.loaded(below(str(number), arrays))
+                for kept in node.kept.values():
+                    self._joiner(node).insert(kept.relation, tuples, kept.probe)
 
 
 def _access(join: JoinNode, *, left: bool) -> Access:

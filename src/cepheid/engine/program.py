@@ -225,6 +225,7 @@ class BranchProgram:
     step: Callable[[frozenset[str], str], SearchStep]
     compared: Mapping[Condition, Compared]
     keys: Mapping[Plan, Hashable]
+    shares: bool  # whether parts of other patterns' plans may be the same
     partition: int | None = None
 
     @property

@@ -53,9 +53,9 @@ class State:
         limit: int,
         negation: str,
         share: bool = False,
-        runs: list[tuple[int, list[int]]] | None = None,
+        runs: list[tuple[int, list[int], bool]] | None = None,
     ) -> None:
-        """``runs``: of a snapshot, for each run the first row that it sees and the numbers of its nodes."""
+        """``runs``: of a snapshot, for each run the first row it sees, the numbers of its nodes, whether it shares."""
         self.schema = schema
         self._columns = columns
         self._unit = unit
@@ -115,17 +115,17 @@ class State:
         self,
         normal: NormalForm,
         plans: Mapping[Branch, Plan | None],
-        runs: list[tuple[int, list[int]]] | None = None,
+        runs: list[tuple[int, list[int], bool]] | None = None,
     ) -> None:
         for place, branch in enumerate(normal.branches):
             if branch.never is not None:
                 continue
             key = normal.name, place
-            program = self._lowered(normal, branch, plans[branch], key)
-            reads = self._reads[key] = self._intake.admit(program)
-            since, numbers = self._store.base + self._store.size, None
+            since, numbers, share = self._store.base + self._store.size, None, True
             if runs is not None:
-                since, numbers = runs[len(self.runs)]
+                since, numbers, share = runs[len(self.runs)]
+            program = self._lowered(normal, branch, plans[branch], key, share=share)
+            reads = self._reads[key] = self._intake.admit(program)
             run_of = StepwiseRun if branch.stepwise else BranchRun
             self.runs[key] = run_of(program, self._setting, reads, since=since, numbers=numbers)
         self.normals = (*self.normals, normal)
@@ -226,12 +226,12 @@ class State:
             "intake": self._intake.meta(),
             "counts": [run.meta() for run in self.runs.values()],
             "elders": [
-                None if found is None else [plan_to_json(found[0].plan), *found[1:]]
+                None if found is None else [plan_to_json(found[0].plan), found[0].shares, *found[1:]]
                 for found in (run.elder() for run in self.runs.values())
             ],
             "network": self._network.meta(),
             "patterns": [normal.name for normal in self.normals],
-            "runs": [[run.since, run.numbers] for run in self.runs.values()],
+            "runs": [[run.since, run.numbers, run.program.shares] for run in self.runs.values()],
             "buffered": self.buffered.dump(),
             "new rows": self._new_rows,
             "latest": None if self._postponed is None else self._postponed.latest,
@@ -256,8 +256,9 @@ class State:
         for (key, run), elder in zip(self.runs.items(), meta["elders"], strict=True):
             if elder is not None:
                 normal = next(n for n in self.normals if n.name == key[0])
-                program = self._lowered(normal, run.program.branch, plan_from_json(elder[0]), key)
-                run.run_beside(program, *elder[1:])
+                plan, share, first_new, numbers = elder
+                program = self._lowered(normal, run.program.branch, plan_from_json(plan), key, share=share)
+                run.run_beside(program, first_new, numbers)
         self._network.load(below("network", arrays), meta["network"])
         for place, (run, counts) in enumerate(zip(self.runs.values(), meta["counts"], strict=True)):
             run.load(below(f"run {place}", arrays))
