@@ -70,7 +70,7 @@ def run(quick: bool, progress: Steps) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         for case in progress(cases, lambda case: f"{case.keys:,} keys, {case.cores} cores"):
             rows += _measured(case, Path(folder), 1 if quick else RUNS)
-    notes = ["a quick run: few rows, of which most of the time is not spent"] if quick else []
+    notes = ["a quick run: so few rows that most of the time is not spent on them"] if quick else []
     least = min(float(row["of identity"] or 0) for row in rows if row["way"] == "match")
     return Result(rows, [*notes, f"match: at least {least:.0%} of the identity's rows a second"])
 
@@ -207,10 +207,10 @@ def _loop(events: DataFrame, case: Case) -> DataFrame:
 
 
 def plot(result: Result, figure: Figure) -> None:
-    panels = figure.subplots(1, 2, sharey=True, squeeze=False)[0]
     ways = list(dict.fromkeys(str(row["way"]) for row in result.rows))
-    cores = sorted({int(row["cores"] or 0) for row in result.rows})
-    for axes, count in zip(panels, cores, strict=False):
+    cores = sorted({int(row["cores"] or 0) for row in result.rows}, reverse=True)
+    panels = figure.subplots(1, len(cores), sharey=True, squeeze=False)[0]
+    for axes, count in zip(panels, cores, strict=True):
         for way in ways:
             rows = result.where(cores=count, way=way)
             axes.plot([r["keys"] for r in rows], [r["rows/s"] for r in rows], marker="o", label=way)
