@@ -53,7 +53,7 @@ class State:
         limit: int,
         negation: str,
         share: bool = False,
-        runs: list[tuple[int, list[int], bool]] | None = None,
+        runs: list[tuple[int, list[int], bool, Any]] | None = None,
     ) -> None:
         """``runs``: of a snapshot, for each run the first row it sees, the numbers of its nodes, whether it shares."""
         self.schema = schema
@@ -115,16 +115,17 @@ class State:
         self,
         normal: NormalForm,
         plans: Mapping[Branch, Plan | None],
-        runs: list[tuple[int, list[int], bool]] | None = None,
+        runs: list[tuple[int, list[int], bool, Any]] | None = None,
     ) -> None:
         for place, branch in enumerate(normal.branches):
             if branch.never is not None:
                 continue
             key = normal.name, place
-            since, numbers, share = self._store.base + self._store.size, None, True
-            if runs is not None:
-                since, numbers, share = runs[len(self.runs)]
-            program = self._lowered(normal, branch, plans[branch], key, share=share)
+            since, numbers, share, plan = self._store.base + self._store.size, None, True, plans[branch]
+            if runs is not None:  # equal branches of different patterns may have come to different plans
+                since, numbers, share, plan = runs[len(self.runs)]
+                plan = plan_from_json(plan)
+            program = self._lowered(normal, branch, plan, key, share=share)
             reads = self._reads[key] = self._intake.admit(program)
             run_of = StepwiseRun if branch.stepwise else BranchRun
             self.runs[key] = run_of(program, self._setting, reads, since=since, numbers=numbers)
@@ -231,7 +232,10 @@ class State:
             ],
             "network": self._network.meta(),
             "patterns": [normal.name for normal in self.normals],
-            "runs": [[run.since, run.numbers, run.program.shares] for run in self.runs.values()],
+            "runs": [
+                [run.since, run.numbers, run.program.shares, plan_to_json(run.program.plan)]
+                for run in self.runs.values()
+            ],
             "buffered": self.buffered.dump(),
             "new rows": self._new_rows,
             "latest": None if self._postponed is None else self._postponed.latest,
