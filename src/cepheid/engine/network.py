@@ -50,13 +50,12 @@ class Node:
     tally: Tally | None = None
     kept: dict[Access, Kept] = field(default_factory=dict)
     users: int = 0
-    new: Tuples = field(default_factory=lambda: Tuples.empty(0))
     turn: int = -1
+    nothing: Tuples = field(init=False)
+    new: Tuples = field(init=False)  # in this turn
 
     def __post_init__(self) -> None:
         self.new = self.nothing = Tuples.empty(len(self.columns))
-
-    nothing: Tuples = field(init=False)
 
     @property
     def children(self) -> tuple[Node, Node]:
@@ -114,7 +113,7 @@ class Network:
         try:
             for place, plan in enumerate(nodes(program.plan)):
                 number = None if numbers is None else numbers[place]
-                node = self._there(program.keys.get(plan), window, since, number)
+                node = self._there(program.keys[plan], window, since, number)
                 if node is None:
                     node = self._made(plan, program, reads, made, window, negations, number)
                     fresh[node] = node.nothing
@@ -144,7 +143,7 @@ class Network:
         """A node that can be used: it knows enough, or there was nothing to know yet."""
         if number is not None:
             return self._nodes.get(number)
-        for node in () if key is None else self._by_key.get(key, ()):
+        for node in self._by_key.get(key, ()):
             wide = node.window >= window or node.since == self._now
             knows = node.since <= max(since, self._scope.store.base)
             if wide and knows and (node.join is not None or node.kept or node.since == self._now):
@@ -157,7 +156,7 @@ class Network:
     ) -> Node:  # fmt: skip
         number = self._next if number is None else number
         self._next = max(self._next, number + 1)
-        key = program.keys.get(plan)
+        key = program.keys[plan]
         if isinstance(plan, Leaf):
             node = Node(number, key, (plan.variable,), window, self._now, leaf=reads[plan.variable])
         else:

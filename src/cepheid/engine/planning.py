@@ -43,7 +43,8 @@ class Planning:
         """Whether equal parts of plans are to be evaluated once."""
         return self.share not in APART
 
-    def start(self, normals: Iterable[NormalForm]) -> dict[Branch, Plan | None]:
+    def start(self, normals: Iterable[NormalForm]) -> None:
+        """Make the first plans."""
         branches = [branch for normal in normals for branch in normal.branches]
         own_planner = self.order is not None or self.planner != "auto"
         if len(branches) > 1 and self.share != "none" and not (self.share is None and own_planner):
@@ -52,7 +53,6 @@ class Planning:
         for branch in branches:
             if branch not in self.plans:
                 self.plans[branch] = self._alone(branch)
-        return dict(self.plans)
 
     def resume(self, plans: Mapping[Branch, Plan | None]) -> None:
         """Go on with plans that were made elsewhere."""

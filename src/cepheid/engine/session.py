@@ -63,6 +63,7 @@ class Session:
         self._given: pa.Schema | None = None  # the columns of the events …
         self._schema: pa.Schema | None = None  # … and as they are kept
         self._states: list[State] = []
+        self._nothing: pa.Table | None = None  # no matches of all patterns, once it was asked for
         self._watermark: int | None = None
         self._closed = False
         self._broken = False
@@ -263,7 +264,7 @@ class Session:
             _refuse_clashes((*self._normals, normal), [*(schemas[n.name] for n in self._normals), new])
         plans = self._planning.add(normal)
         self._types.add(_types(normal.branches))
-        self._patterns, self._normals = (*self._patterns, pattern), (*self._normals, normal)
+        self._patterns, self._normals, self._nothing = (*self._patterns, pattern), (*self._normals, normal), None
         self._plans |= plans
         if self._schema is None:
             return
@@ -289,6 +290,7 @@ class Session:
         self._planning.remove(unused)
         self._patterns = tuple(pattern for pattern in self._patterns if pattern.name != name)
         self._normals = tuple(normal for normal in self._normals if normal.name != name)
+        self._nothing = None
         self._plans = {branch: plan for branch, plan in self._plans.items() if branch not in unused}
         for state in self._states:
             if any(normal.name == name for normal in state.normals):
@@ -408,7 +410,14 @@ class Session:
         partial = sum(state.partial_matches for state in self._states)
         if partial > self.counts["peak partial matches"]:
             self.counts["peak partial matches"] = partial
-        return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
+        return tables[0] if len(tables) == 1 else self._joined(tables)
+
+    def _joined(self, tables: list[pa.Table]) -> pa.Table:
+        """The matches of several patterns, with the columns of all; most patterns have none in a push."""
+        if self._nothing is None:
+            self._nothing = pa.concat_tables(tables, promote_options="permissive").slice(0, 0)
+        some = [table for table in tables if table.num_rows]
+        return pa.concat_tables([self._nothing, *some], promote_options="permissive") if some else self._nothing
 
     def _without_late(self, batch: Batch) -> tuple[Batch, pa.Table | None]:
         """The events that came in time, and those that did not. What is wrong with them is said here."""
