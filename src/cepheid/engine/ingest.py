@@ -59,7 +59,7 @@ class EventTypes:
         self.of |= {name: code for code, name in enumerate(dict.fromkeys([*self.of, *names]))}
         self._names = pa.array(list(self.of), pa.string())
 
-    def codes(self, column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], list[int]]:
+    def codes(self, column: pa.Array) -> tuple[npt.NDArray[np.int32], list[int]]:
         """The number of each event's type, other types have the last; and how many there are of each."""
         if len(column) <= FEW:
             few = [self.of.get(name, len(self.of)) for name in column.to_pylist()]
@@ -70,7 +70,6 @@ class EventTypes:
         if column.type != pa.string():
             column = column.cast(pa.string())
         found = pc.index_in(column, value_set=self._names)
-        found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
         codes: npt.NDArray[np.int32] = found.fill_null(len(self.of)).to_numpy(zero_copy_only=False)
         return codes, np.bincount(codes, minlength=len(self.of) + 1).tolist()
 
@@ -110,7 +109,7 @@ class Batch:
     """Some events, with what has been computed about them."""
 
     def __init__(
-        self, events: pa.Table, columns: EventColumns, unit: Unit, types: EventTypes, ticks: Rows | None = None
+        self, events: pa.RecordBatch, columns: EventColumns, unit: Unit, types: EventTypes, ticks: Rows | None = None
     ) -> None:
         """``ticks``: the places of the events in their stream, where these are the clock and not time."""
         self.events = events
@@ -129,8 +128,8 @@ class Batch:
     def vector(self, name: str) -> Vector:
         found = self._vectors.get(name)
         if found is None:
-            column = self._columns.time if name == "ts" and name not in self.events.column_names else name
-            found = self._vectors[name] = from_arrow(self.events[column], self._unit, column)
+            column = self._columns.time if name == "ts" and name not in self.events.schema.names else name
+            found = self._vectors[name] = from_arrow(self.events.column(column), self._unit, column)
         return found
 
     def lookup(self, node: Reference) -> Vector:
@@ -201,7 +200,7 @@ class Batch:
         if self._columns.type is None or type_ is None:
             return len(self)
         if self._kinds is None:
-            self._kinds, self._counts = self._types.codes(self.events[self._columns.type])
+            self._kinds, self._counts = self._types.codes(self.events.column(self._columns.type))
         return self._counts[self._types.of[type_]]
 
     def _of_type(self, type_: str | None) -> Mask:

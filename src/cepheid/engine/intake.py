@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.batches import integers
 from cepheid.engine.fields import PartitionCodes
 from cepheid.engine.ingest import Batch, Codes, EventColumns
 from cepheid.engine.joiner import FOREVER, NONE, Rows
@@ -65,7 +66,7 @@ class Intake:
         kept = np.flatnonzero(reduce(np.logical_or, masks.values()))
         every = len(kept) == len(batch)
         columns = batch.columns(self.table, self.codes, kept)
-        numbers = self.store.append(columns, batch.events if every else batch.events.take(pa.array(kept)))
+        numbers = self.store.append(columns, batch.events if every else batch.events.take(integers(kept)))
         self.live += len(kept)
         found = {place: numbers[mask if every else mask[kept]] for place, mask in masks.items()}
         for (place, _), arrivals in self._arrivals.items():

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.engine.conditions import Scope
-from cepheid.engine.kernels.join import CANDIDATES, REACHED, STOPPED, join, put_together
+from cepheid.engine.kernels.join import CANDIDATES, REACHED, STOPPED, join
+from cepheid.engine.kernels.tuples import put_together
 from cepheid.engine.matches import columns_of
 from cepheid.engine.program import JoinProgram
 from cepheid.engine.relation import Relation, Tuples
@@ -68,8 +69,8 @@ class Joiner:
         """Which outer tuples go with which inner ones."""
         if not len(outer) or not len(relation):
             return NONE, NONE
-        if len(probe.after) and relation.newest < int(outer.lo.min()):  # nothing has come after, as they ask for
-            return NONE, NONE
+        if len(probe.after) and relation.newest < self.scope.store.times(outer.rows[:, probe.after[0, 0]]).min():
+            return NONE, NONE  # nothing has come after, as they ask for
         low, high = outer.hi - self.window, outer.lo + self.window
         o, i = self.probe(outer, low, high, relation, probe, tally, window=self.window)
         return self.passing(outer, o, relation.tuples, i, probe, tally)

@@ -24,6 +24,10 @@ Access: TypeAlias = "tuple[bool, int, int]"
 """How a parent looks tuples up: whether it has them on its left side; the slot and column of their key, or -1."""
 
 
+FEW = 16
+"""So many new events of a kind mostly come after all the old ones."""
+
+
 @dataclass(slots=True)
 class Kept:
     """The tuples of a node, ready to be looked up in one way."""
@@ -83,6 +87,7 @@ class Network:
         self._joiners: dict[int, Joiner] = {}  # by window
         self._taken: Mapping[int, Rows] = {}
         self._found: list[Node] = []  # in this turn
+        self._first = False  # whether in this turn parents see what is new on their left, not on their right, as old
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -232,6 +237,9 @@ class Network:
         """A push: for each leaf the new rows that it takes."""
         self._turn += 1
         self._taken = taken
+        # What is new on one side meets all on the other, and what is new there only the old ones. A few new events
+        # mostly come last, so there is nothing old for those that have to come before them: one join less.
+        self._first = max(map(len, taken.values()), default=0) <= FEW
 
     def new(self, node: Node) -> Tuples:
         """The new tuples of a node, found once in a push."""
@@ -240,13 +248,13 @@ class Network:
             node.new = self._leaf(node) if node.join is None else self._join(node)
             if len(node.new):
                 self._found.append(node)
-                self._keep(node, left=False)
+                self._keep(node, left=self._first)
         return node.new
 
     def end(self) -> None:
-        """What was new is old: parents have it on their left side from now on."""
+        """What was new is old."""
         for node in self._found:
-            self._keep(node, left=True)
+            self._keep(node, left=not self._first)
             node.new = node.nothing
         self._found.clear()
 
@@ -260,19 +268,19 @@ class Network:
         return self._joiner(node).tuples(rows) if len(rows) else node.nothing
 
     def _join(self, node: Node) -> Tuples:
-        """Semi-naively: new(L) ⋈ all(R) ∪ old(L) ⋈ new(R)."""
+        """Semi-naively: new(L) ⋈ all(R) ∪ old(L) ⋈ new(R); of a few events, new(L) ⋈ old(R) ∪ all(L) ⋈ new(R)."""
         left, right = map(self.new, node.children)
         if not len(left) and not len(right):
             return node.nothing
         assert node.join is not None
         assert node.tally is not None
         joiner = self._joiner(node)
-        olds, alls = node.sources()
+        lefts, rights = node.sources()
         found = [node.nothing]
         if len(left):
-            found.append(joiner.pairs(left, alls, node.join.from_left, node.tally))
+            found.append(joiner.pairs(left, rights, node.join.from_left, node.tally))
         if len(right):
-            found.append(joiner.pairs(right, olds, node.join.from_right, node.tally))
+            found.append(joiner.pairs(right, lefts, node.join.from_right, node.tally))
         return self._unstruck(node, concatenate(found))
 
     def _unstruck(self, node: Node, tuples: Tuples) -> Tuples:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.batches import integers
 from cepheid.engine.conditions import Scope, plain_variables
 from cepheid.engine.joiner import NONE
 from cepheid.engine.kernels.join import TIE, TIME
@@ -38,7 +39,6 @@ class Output:
         self._times_in = times_in
         self._unit = unit
         self._kleene = {v.name for branch in normal.branches for v in branch.variables if v.is_kleene}
-        self._fields_of_event = list(events)
         self._is_whole = self._time == pa.int64()
         self.schema = pa.schema(self._fields())
         self._name = pa.repeat(normal.name, 1024)
@@ -129,13 +129,11 @@ class Output:
     def _times(self, ticks: Rows, type_: pa.DataType | None = None) -> pa.Array:
         if type_ is None:
             if self._is_whole:
-                return pa.array(ticks)
+                return integers(ticks)
             type_ = self._time
-        return (
-            _moments(pa.array(ticks), type_, self._unit)
-            if not pa.types.is_integer(type_)
-            else pa.array(ticks).cast(type_)
-        )
+        if pa.types.is_integer(type_):
+            return integers(ticks).cast(type_)
+        return _moments(integers(ticks), type_, self._unit)
 
     def _events_of(self, matches: Matches, count: int, scope: Scope) -> list[pa.Array]:
         """A column for each variable; the events of single ones are looked up together."""
@@ -162,9 +160,7 @@ class Output:
         )
 
     def _structs(self, rows: Rows, scope: Scope) -> pa.Array:
-        events = scope.store.events(rows)
-        arrays = [column.combine_chunks() if column.num_chunks != 1 else column.chunk(0) for column in events.columns]
-        return pa.StructArray.from_arrays(arrays, fields=self._fields_of_event)
+        return scope.store.events(rows).to_struct_array()
 
     def _listing(self, numbers: Rows, scope: Scope) -> tuple[Rows, Rows]:
         """The members of sets as they are listed: by time; of one time, by their attributes."""
@@ -205,8 +201,7 @@ class Output:
         name = attribute.name if attribute.name in self._events.names else self._events_time
         if attribute.variable not in bound:
             return pa.nulls(count, self._events.field(name).type)
-        column = scope.store.column(name, bound[attribute.variable])
-        return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        return scope.store.column(name, bound[attribute.variable])
 
 
 SET = "set of "

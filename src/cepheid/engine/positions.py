@@ -11,7 +11,7 @@ import pyarrow as pa
 from cepheid.engine.clock import END, Watermark
 from cepheid.engine.fields import PartitionCodes, as_integers
 from cepheid.engine.ingest import Batch, Codes, EventColumns, InputError
-from cepheid.engine.snapshot import Arrays, table_from_array, table_to_array
+from cepheid.engine.snapshot import Arrays, from_array, to_array
 from cepheid.engine.vector import Unit, from_arrow
 
 Rows: TypeAlias = npt.NDArray[np.int64]
@@ -31,29 +31,29 @@ class Positions:
         self._columns = columns
         self._unit = unit
         self._codes = codes
-        self._pending: list[pa.Table] = []
+        self._pending: list[pa.RecordBatch] = []
         self._counts = np.zeros(1, dtype=np.int64)
 
     @property
     def waiting(self) -> int:
-        return sum(table.num_rows for table in self._pending)
+        return sum(events.num_rows for events in self._pending)
 
     def dump(self) -> Arrays:
-        pending = {"pending": table_to_array(pa.concat_tables(self._pending))} if self._pending else {}
+        pending = {"pending": to_array(self._pending[0].schema, self._pending)} if self._pending else {}
         return {"counts": self._counts, **pending}
 
     def load(self, arrays: Arrays) -> None:
         self._counts = arrays["counts"]
-        self._pending = [table_from_array(arrays["pending"])] if "pending" in arrays else []
+        self._pending = from_array(arrays["pending"]).to_batches() if "pending" in arrays else []
 
-    def push(self, batch: Batch, watermark: Watermark | None) -> tuple[pa.Table, Rows, Watermark | None]:
+    def push(self, batch: Batch, watermark: Watermark | None) -> tuple[pa.RecordBatch, Rows, Watermark | None]:
         """Add events; those whose numbers are known now, the numbers, and how far each partition has come."""
         batch.times(self._columns.time, "time")
         pending = [*self._pending, batch.events] if len(batch) else self._pending
         if watermark is None:
             self._pending = pending
             return batch.events.slice(0, 0), np.empty(0, dtype=np.int64), None
-        events = pa.concat_tables(pending).combine_chunks() if pending else batch.events
+        events = pa.concat_batches(pending) if pending else batch.events
         times = self._column(events, self._columns.time)
         ready = (times < watermark.ticks) | (watermark.ticks == END)
         events, rest = events.filter(pa.array(ready)), events.filter(pa.array(~ready))
@@ -64,11 +64,11 @@ class Positions:
         counts = self._counts.copy() if self._partition else int(self._counts[0])
         return events, numbers, Watermark(counts, self._partition_column)
 
-    def _column(self, events: pa.Table, name: str) -> Rows:
+    def _column(self, events: pa.RecordBatch, name: str) -> Rows:
         data: Rows = from_arrow(events[name], self._unit, name).data
         return data
 
-    def _numbered(self, events: pa.Table) -> Rows:
+    def _numbered(self, events: pa.RecordBatch) -> Rows:
         times = self._column(events, self._columns.time)
         tie = self._columns.tie_breaker
         ties = np.zeros(len(times), dtype=np.int64) if tie is None else self._column(events, tie)
@@ -94,7 +94,7 @@ class Positions:
         self._counts = self._counts + sizes
         return numbers
 
-    def _groups(self, events: pa.Table) -> Rows:
+    def _groups(self, events: pa.RecordBatch) -> Rows:
         if not self._partition or not events.num_rows:
             return np.zeros(events.num_rows, dtype=np.int64)
         vectors = [from_arrow(events[name], self._unit, name) for name in self._partition]

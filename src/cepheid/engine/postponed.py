@@ -25,7 +25,7 @@ class Postponed:
     def __init__(self, last: frozenset[str]) -> None:
         self._last = last
         self.latest = -FOREVER  # no event of those types is newer
-        self._events: list[pa.Table] = []
+        self._events: list[pa.RecordBatch] = []
         self._rows = 0
 
     def __len__(self) -> int:
@@ -43,10 +43,10 @@ class Postponed:
         self._rows += len(batch)
         return True
 
-    def taken(self, *more: pa.Table) -> pa.Table:
+    def taken(self, *more: pa.RecordBatch) -> pa.RecordBatch:
         """All that was put aside, and more."""
         events, self._events, self._rows = self._events, [], 0
-        return pa.concat_tables([*events, *more])
+        return pa.concat_batches([*events, *more])
 
 
 def postponed_of(normals: tuple[NormalForm, ...], schema: pa.Schema, time: str, unit: Unit) -> Postponed | None:

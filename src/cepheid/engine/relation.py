@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.engine.kernels.join import link
+from cepheid.engine.kernels.tuples import insert, link, nearly_sorted
 from cepheid.engine.snapshot import Arrays
 
 Rows: TypeAlias = npt.NDArray[np.int64]
@@ -17,7 +17,7 @@ _NONE = np.empty(0, dtype=np.int64)
 _LONG_AGO = -(2**62)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tuples:
     """Tuples of row numbers, with the times of the first and the last event of each."""
 
@@ -107,46 +107,41 @@ class Relation:
     def insert(self, new: Tuples, keys: Rows | None = None) -> None:
         if not len(new):
             return
-        if len(new) > 1 and (new.lo[1:] < new.lo[:-1]).any():
+        before, count = self._end, len(new)
+        if before + count > len(self._lo):
+            self._make_room(count)
+            before = self._end
+        order, done = nearly_sorted(new.lo)  # type: ignore[no-untyped-call]
+        if not done:
             order = np.argsort(new.lo, kind="stable")
-            new, keys = new.take(order), None if keys is None else keys[order]
-        if len(self) and new.lo[0] < self._lo[self._end - 1]:
-            if not self.keyed:
-                joined = concatenate([self._tuples, new])
-                self.tuples = joined.take(np.argsort(joined.lo, kind="stable"))
-                return
-            self.in_order = False
-        before = self._end
-        self._append(new)
+        self.newest, in_order = insert(  # type: ignore[no-untyped-call]
+            self._rows, self._lo, self._hi, self._begin, before, new.rows, new.lo, new.hi, order, self.newest,
+            not self.keyed,
+        )  # fmt: skip
+        self._end += count
+        self._view()
         if self.keyed:
             assert keys is not None
-            self._keys[before : self._end] = keys
+            self.in_order = self.in_order and in_order
+            self._keys[before : self._end] = keys[order]
             self.keys = self._keys[: self._end]
             if self._end > len(self.heads):
                 self._relink()
             else:
                 link(self.keys, self.heads, self.links, before, self._end)  # type: ignore[no-untyped-call]
 
-    def _append(self, new: Tuples) -> None:
-        count = len(new)
-        if self._end + count > len(self._lo):
-            kept, room = len(self), 2 * (len(self) + count) + 16
-            rows = np.empty((room, self._rows.shape[1]), dtype=np.int64)
-            lo, hi = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-            rows[:kept], lo[:kept], hi[:kept] = self._tuples.rows, self._tuples.lo, self._tuples.hi
-            self._rows, self._lo, self._hi = rows, lo, hi
-            self._begin, self._end = 0, kept
-            if self.keyed:
-                keys, links = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-                keys[:kept], links[:kept] = self.keys[:kept], self.links[:kept]
-                self._keys, self.links = keys, links
-        self.newest = max(self.newest, int(new.hi[0] if count == 1 else new.hi.max()))
-        end = self._end + count
-        self._rows[self._end : end] = new.rows
-        self._lo[self._end : end] = new.lo
-        self._hi[self._end : end] = new.hi
-        self._end = end
-        self._view()
+    def _make_room(self, count: int) -> None:
+        """For so many more."""
+        kept, room = len(self), 2 * (len(self) + count) + 16
+        rows = np.empty((room, self._rows.shape[1]), dtype=np.int64)
+        lo, hi = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+        rows[:kept], lo[:kept], hi[:kept] = self._tuples.rows, self._tuples.lo, self._tuples.hi
+        self._rows, self._lo, self._hi = rows, lo, hi
+        self._begin, self._end = 0, kept
+        if self.keyed:
+            keys, links = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+            keys[:kept], links[:kept] = self.keys[:kept], self.links[:kept]
+            self._keys, self.links = keys, links
 
     def _view(self) -> None:
         here = slice(self._begin, self._end)

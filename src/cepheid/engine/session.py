@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.adapt.follower import Follower
+from cepheid.engine.batches import in_one, nothing
 from cepheid.engine.clock import END, Watermark, unit_of
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes, InputError, without_views
 from cepheid.engine.joiner import FOREVER
@@ -18,7 +19,7 @@ from cepheid.engine.negation import REJECTED
 from cepheid.engine.output import Output
 from cepheid.engine.planning import Planning
 from cepheid.engine.program import BranchProgram
-from cepheid.engine.snapshot import Arrays, below, pack, plan_to_json, prefixed, table_from_array, table_to_array
+from cepheid.engine.snapshot import Arrays, below, from_array, pack, plan_to_json, prefixed, to_array
 from cepheid.engine.state import State
 from cepheid.engine.tally import CANDIDATES, Tally
 from cepheid.engine.vector import MICROSECONDS
@@ -67,7 +68,7 @@ class Session:
         self._watermark: int | None = None
         self._closed = False
         self._broken = False
-        self._late: list[pa.Table] = []
+        self._late: list[pa.RecordBatch] = []
         self.now = -FOREVER  # the time of the newest event; asked for by those who follow the data
         self.counts: Counter[str] = Counter()
 
@@ -81,13 +82,17 @@ class Session:
             raise ValueError("this session is closed; open another one")
         if self._broken:
             raise ValueError("a push failed half-way, so what is kept cannot be trusted; restore a snapshot")
+        if isinstance(events, pa.Table):
+            *first, events = in_one(events)
+            if first:
+                found = [self.push(part) for part in first]
+                return pa.concat_tables([*found, self.push(events, watermark)])
         started = 0.0 if self._follower is None else perf_counter()
-        table = pa.Table.from_batches([events]) if isinstance(events, pa.RecordBatch) else events
-        if self._given is None or not table.schema.equals(self._given):
-            self.prepare(table.schema)
+        if self._given is None or not events.schema.equals(self._given):
+            self.prepare(events.schema)
         if self._schema is not self._given:
-            table = table.cast(self._schema)
-        batch, late = self._without_late(self._batch(table))
+            events = events.cast(self._schema)
+        batch, late = self._without_late(self._batch(events))
         reached = self._advanced(watermark)
         found = self._push(batch, None if reached is None else Watermark(reached))
         self._watermark = reached
@@ -105,12 +110,12 @@ class Session:
         self._closed = True
         if self._schema is None:
             return pa.table({})
-        return self._push(self._batch(self._schema.empty_table()), Watermark(END))
+        return self._push(self._batch(nothing(self._schema)), Watermark(END))
 
     def late_events(self) -> pa.Table | None:
         """The events that came behind the watermark since they were last asked for."""
         late, self._late = self._late, []
-        return pa.concat_tables(late) if late else None
+        return pa.Table.from_batches(late) if late else None
 
     def report(self) -> dict[str, Any]:
         """What was done. The papers' metrics over all patterns, and under ``patterns`` each part of each plan.
@@ -312,11 +317,11 @@ class Session:
         }
         arrays: Arrays = {}
         if self._schema is not None:
-            arrays["schema"] = table_to_array(self._schema.empty_table())
+            arrays["schema"] = to_array(self._schema)
         for place, state in enumerate(self._states):
             arrays |= prefixed(f"state {place}", state.dump())
         for place, late in enumerate(self._late):
-            arrays[f"late {place}"] = table_to_array(late)
+            arrays[f"late {place}"] = to_array(late.schema, [late])
         return pack(arrays, meta)
 
     def load(self, arrays: Arrays, meta: dict[str, Any]) -> None:
@@ -326,9 +331,10 @@ class Session:
         if self._follower is not None and meta.get("follower"):
             self.now, found = meta["follower"]
             self._follower.load(self._plans, found)
-        self._late = [table_from_array(array) for name, array in arrays.items() if name.startswith("late ")]
+        late = (array for name, array in arrays.items() if name.startswith("late "))
+        self._late = [batch for array in late for batch in from_array(array).to_batches()]
         if "schema" in arrays:
-            self._prepared(table_from_array(arrays["schema"]).schema, meta["states"])
+            self._prepared(from_array(arrays["schema"]).schema, meta["states"])
             for place, (state, found) in enumerate(zip(self._states, meta["states"], strict=True)):
                 state.load(below(f"state {place}", arrays), found)
 
@@ -380,7 +386,7 @@ class Session:
         for state in self._states:
             state.catch_up()
 
-    def _batch(self, events: pa.Table) -> Batch:
+    def _batch(self, events: pa.RecordBatch) -> Batch:
         return Batch(events, self._columns, self._unit, self._types)
 
     def _ticks(self, time: Any) -> int:
@@ -419,7 +425,7 @@ class Session:
         some = [table for table in tables if table.num_rows]
         return pa.concat_tables([self._nothing, *some], promote_options="permissive") if some else self._nothing
 
-    def _without_late(self, batch: Batch) -> tuple[Batch, pa.Table | None]:
+    def _without_late(self, batch: Batch) -> tuple[Batch, pa.RecordBatch | None]:
         """The events that came in time, and those that did not. What is wrong with them is said here."""
         if not len(batch):
             return batch, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -52,15 +52,17 @@ def unpack(blob: bytes) -> tuple[Arrays, dict[str, Any]]:
     return arrays, meta
 
 
-def table_to_array(table: pa.Table) -> npt.NDArray[np.uint8]:
+def to_array(schema: pa.Schema, events: Iterable[pa.RecordBatch] = ()) -> npt.NDArray[np.uint8]:
+    """A schema, and events that have it."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for batch in events:
+            writer.write_batch(batch)
     found: npt.NDArray[np.uint8] = np.frombuffer(sink.getvalue(), dtype=np.uint8)
     return found
 
 
-def table_from_array(array: npt.NDArray[np.uint8]) -> pa.Table:
+def from_array(array: npt.NDArray[np.uint8]) -> pa.Table:
     with pa.ipc.open_stream(pa.py_buffer(array.tobytes())) as reader:
         return reader.read_all()
 

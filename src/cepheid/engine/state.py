@@ -290,7 +290,7 @@ class State:
                 batch = self._batch(self._postponed.taken(batch.events))
         return self._push(batch, watermark)
 
-    def _batch(self, events: pa.Table) -> Batch:
+    def _batch(self, events: pa.RecordBatch) -> Batch:
         return Batch(events, self._columns, self._unit, self._types)
 
     def _push(self, batch: Batch, watermark: Watermark | None) -> dict[str, pa.Table]:

@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.batches import in_one, integers
 from cepheid.engine.kernels.join import TIME
-from cepheid.engine.snapshot import Arrays, table_from_array, table_to_array
+from cepheid.engine.snapshot import Arrays, from_array, to_array
 
 Rows = npt.NDArray[np.int64]
 MAX_PIECES = 32
@@ -33,11 +34,10 @@ class RowStore:
         self.values = np.zeros((columns, 1024), dtype=np.int64)
         self.floats = self.values.view(np.float64)
         self._schema = schema
-        self._pieces: list[pa.Table] = []
-        self._table: pa.Table | None = None  # all pieces, once they were asked for
+        self._pieces: list[pa.RecordBatch] = []
         self._next_look = FEW
 
-    def append(self, columns: Sequence[Rows | int], events: pa.Table) -> Rows:
+    def append(self, columns: Sequence[Rows | int], events: pa.RecordBatch) -> Rows:
         """Add rows; their numbers. A column of one value is that value."""
         count = events.num_rows
         if self.size + count > self.values.shape[1]:
@@ -50,7 +50,6 @@ class RowStore:
         self.size += count
         if count:
             self._pieces.append(events)
-            self._table = None
         return numbers
 
     def widen(self, columns: int) -> None:
@@ -64,7 +63,7 @@ class RowStore:
         return {
             "base": np.array([self.base]),
             "values": self.values[:, : self.size],
-            "events": table_to_array(self._together()),
+            "events": to_array(self._schema, self._pieces),
         }
 
     def load(self, arrays: Arrays) -> None:
@@ -72,19 +71,25 @@ class RowStore:
         self.values = np.ascontiguousarray(arrays["values"])
         self.floats = self.values.view(np.float64)
         self.size = self.values.shape[1]
-        self._pieces = [table_from_array(arrays["events"]).combine_chunks()]
-        self._table = None
+        self._pieces = from_array(arrays["events"]).combine_chunks().to_batches()
 
     def times(self, rows: Rows) -> Rows:
         found: Rows = self.values[TIME][rows - self.base]
         return found
 
-    def events(self, rows: Rows) -> pa.Table:
+    def events(self, rows: Rows) -> pa.RecordBatch:
         """The events of some rows, as they came in."""
-        return self._together().take(pa.array(rows - self.base))
+        found = self._together().take(integers(rows - self.base))
+        if isinstance(found, pa.RecordBatch):
+            return found
+        first, *more = in_one(found)
+        if more:
+            raise ValueError("the matches of one push have more than 2 GB of text: push smaller batches")
+        return first
 
-    def column(self, name: str, rows: Rows) -> pa.ChunkedArray:
-        return self._together()[name].take(pa.array(rows - self.base))
+    def column(self, name: str, rows: Rows) -> pa.Array:
+        found = self._together().column(name).take(integers(rows - self.base))
+        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
     def contents(self, rows: Rows) -> Rows:
         """The rank of each row's event by its attributes, column by column, smaller values first and NULL last."""
@@ -95,10 +100,8 @@ class RowStore:
         ranks[order] = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(differs)])[: len(rows)]
         return ranks
 
-    def _together(self) -> pa.Table:
-        """All pieces as one table; only the smaller ones are copied for it, when there are many."""
-        if not self._pieces:
-            return self._schema.empty_table()
+    def _together(self) -> pa.Table | pa.RecordBatch:
+        """All pieces; only the smaller ones are copied for it, when there are many."""
         # The last pieces that together are no larger than the one before them become one, when there are many. So sizes
         # fall geometrically, and a row is copied a few times only.
         many = len(self._pieces) > MAX_PIECES
@@ -107,11 +110,10 @@ class RowStore:
             place -= 1
             rest += self._pieces[place].num_rows
         if place < len(self._pieces) - 1:
-            self._pieces[place:] = [pa.concat_tables(self._pieces[place:]).combine_chunks()]
-            self._table = None
-        if self._table is None:
-            self._table = self._pieces[0] if len(self._pieces) == 1 else pa.concat_tables(self._pieces)
-        return self._table
+            self._pieces[place:] = [pa.concat_batches(self._pieces[place:])]
+        if len(self._pieces) == 1:
+            return self._pieces[0]
+        return pa.Table.from_batches(self._pieces, self._schema)
 
     def _merges(self, place: int, rest: int, *, many: bool) -> bool:
         """Whether a piece goes together with those after it, which have ``rest`` rows."""
@@ -124,7 +126,6 @@ class RowStore:
             rows -= self._pieces.pop(0).num_rows
         if rows:
             self._pieces[0] = self._pieces[0].slice(rows)
-        self._table = None
 
     @property
     def crowded(self) -> bool:
@@ -145,8 +146,8 @@ class RowStore:
             return np.where(known, first + where, -1)
 
         self.values[:, : len(rows)] = self.values[:, places]
-        self._pieces = [self._together().take(pa.array(places)).combine_chunks()]
-        self._table = None
+        found = self._together().take(integers(places))
+        self._pieces = [found] if isinstance(found, pa.RecordBatch) else in_one(found)
         self.base, self.size = first, len(rows)
         self._next_look = max(FEW, 2 * self.size)
         return change
@@ -166,7 +167,7 @@ class RowStore:
         return count
 
 
-def _ranks(column: pa.ChunkedArray) -> Rows:
+def _ranks(column: pa.Array) -> Rows:
     """Equal ranks for equal values; NaN counts as NULL, which comes last."""
     if pa.types.is_null(column.type):
         return np.zeros(len(column), dtype=np.int64)

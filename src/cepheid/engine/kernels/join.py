@@ -230,30 +230,3 @@ def join(
     if backwards:
         return found_outer[:size][::-1].copy(), found_inner[:size][::-1].copy(), counts
     return found_outer[:size], found_inner[:size], counts
-
-
-@kernel
-def link(keys, heads, links, start, stop):
-    """Put tuples ``start`` to ``stop`` at the front of the chains of their keys."""
-    for i in range(start, stop):
-        bucket = bucket_of(keys[i], heads.shape[0])
-        links[i] = heads[bucket]
-        heads[bucket] = i
-
-
-@kernel
-def put_together(outer, outer_lo, outer_hi, inner, inner_lo, inner_hi, o, i, outer_to, inner_to):
-    """The tuples of pairs (o, i): their rows, first and last times. ``_to``: which columns those of a side become."""
-    count = o.shape[0]
-    rows = np.empty((count, outer_to.shape[0] + inner_to.shape[0]), dtype=np.int64)
-    lo = np.empty(count, dtype=np.int64)
-    hi = np.empty(count, dtype=np.int64)
-    for n in range(count):
-        one, other = o[n], i[n]
-        for column in range(outer_to.shape[0]):
-            rows[n, outer_to[column]] = outer[one, column]
-        for column in range(inner_to.shape[0]):
-            rows[n, inner_to[column]] = inner[other, column]
-        lo[n] = min(outer_lo[one], inner_lo[other])
-        hi[n] = max(outer_hi[one], inner_hi[other])
-    return rows, lo, hi

@@ -1,0 +1,24 @@
+"""Events as Arrow's record batches: what Arrow itself has no short way for."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+
+def in_one(events: pa.Table) -> list[pa.RecordBatch]:
+    """The events of a table in one batch; in several where there is more text than one holds."""
+    found = events.to_batches()
+    if len(found) > 1:
+        found = events.combine_chunks().to_batches()
+    return found or [nothing(events.schema)]
+
+
+def nothing(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+
+
+def integers(values: npt.NDArray[np.int64]) -> pa.Array:
+    """Numbers as they are. ``pa.array`` looks at them for longer than it takes to use a few."""
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
