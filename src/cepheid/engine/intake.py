@@ -14,7 +14,7 @@ from cepheid.engine.fields import PartitionCodes
 from cepheid.engine.ingest import Batch, Codes, EventColumns
 from cepheid.engine.joiner import FOREVER, NONE, Rows
 from cepheid.engine.kernels.join import TIME
-from cepheid.engine.observe import Arrivals
+from cepheid.engine.observe import FEW, Arrivals
 from cepheid.engine.program import BranchProgram, FieldTable, LeafProgram
 from cepheid.engine.snapshot import Arrays
 from cepheid.engine.store import RowStore
@@ -70,9 +70,13 @@ class Intake:
         self.live += len(kept)
         found = {place: numbers[mask if every else mask[kept]] for place, mask in masks.items()}
         for (place, _), arrivals in self._arrivals.items():
-            if len(found.get(place, NONE)):
-                arrivals.add(self.store.times(found[place]))
-        return nothing | found
+            rows = found.get(place, NONE)
+            if len(rows) > FEW:
+                arrivals.add(self.store.times(rows))
+            elif len(rows):
+                arrivals.add_few(len(rows), int(self.store.values[TIME, self.store.size - 1]))
+        nothing.update(found)
+        return nothing
 
     def evict(self, oldest: int) -> None:
         self.live = self.store.evict(oldest)

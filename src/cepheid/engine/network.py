@@ -55,6 +55,8 @@ class Node:
     kept: dict[Access, Kept] = field(default_factory=dict)
     users: int = 0
     turn: int = -1
+    lefts: Relation | None = None  # where a join looks the tuples of its left side up …
+    rights: Relation | None = None  # … and of its right side
     nothing: Tuples = field(init=False)
     new: Tuples = field(init=False)  # in this turn
 
@@ -69,9 +71,9 @@ class Node:
 
     def sources(self) -> tuple[Relation, Relation]:
         """Where a join looks the tuples of its left and of its right side up."""
-        assert self.join is not None
-        left, right = self.children
-        return left.kept[_access(self.join, left=True)].relation, right.kept[_access(self.join, left=False)].relation
+        assert self.lefts is not None
+        assert self.rights is not None
+        return self.lefts, self.rights
 
 
 class Network:
@@ -190,6 +192,9 @@ class Network:
                 child.kept[access] = unknown[-1][1]
             child.users += 1
             child.kept[access].users += 1
+        first, second = node.children
+        node.lefts = first.kept[_access(node.join, left=True)].relation
+        node.rights = second.kept[_access(node.join, left=False)].relation
         for child, kept, known in unknown:
             self._joiner(child).insert(kept.relation, known, kept.probe)
         return self.all(node)

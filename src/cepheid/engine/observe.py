@@ -30,13 +30,14 @@ class Arrivals:
         self._now = -FOREVER
         self._waiting = 0
 
+    def add_few(self, count: int, now: int) -> None:
+        """A few at a time are counted together."""
+        self._now = max(self._now, now)
+        self._waiting += count
+        if self._waiting >= FEW:
+            self._flush()
+
     def add(self, ticks: Rows) -> None:
-        if len(ticks) <= FEW:  # a few at a time are counted together
-            self._now = max(self._now, int(ticks[-1]))
-            self._waiting += len(ticks)
-            if self._waiting >= FEW:
-                self._flush()
-            return
         self._flush()
         ticks = ticks[ticks > max(int(ticks.max()), self._now) - self._histogram.window]
         if not len(ticks):
