@@ -24,8 +24,10 @@ CHECK_EVERY = 10_000
 """Events between two looks, for those who must name a number."""
 DECISIONS = 1_000
 """So many of the last changes are listed; streams may have no end."""
+FOLLOWING = 0.015
+"""No more than about this part of the time is spent on looks, where their number is not given …"""
 SEARCHING = 0.05
-"""No more than this part of the time is spent on searching for a plan that patterns share; what is in doubt waits."""
+"""… and this part where patterns share work: then a plan for all of them is searched for. What is in doubt waits."""
 PUSHES = 16
 """How much work was done is asked after so many pushes."""
 UNKNOWN = "the plan was made before the stream was known"
@@ -141,6 +143,8 @@ class Follower:
         if self._pushes < PUSHES and session.events - events < 1_000:
             return False
         self._pushes = 0
+        if self.checks and self.seconds.overhead > (SEARCHING if session.shares else FOLLOWING):
+            return False
         variables = sum(len(branch.names) for branch in session.plans)
         return enough(sum(session.work.values()) - work, session.events - events, variables, self.checks)
 
@@ -165,9 +169,6 @@ class Follower:
         So what is watched is the plan that each would have alone. When it is in doubt for one of them, a plan for all
         is searched for again, from the one in force on.
         """
-        often = self._every.events is None and self._every.nanoseconds is None  # as often as costs little
-        if often and self.checks > 1 and self.seconds.planning > SEARCHING * self.seconds.all:
-            return
         reasons: dict[Branch, str] = {}
         with self.seconds.spent("deciding"):
             for branch, plan in session.plans.items():
