@@ -20,8 +20,8 @@ _said = False
 
 def kernel(function: _F) -> _F:
     """Compile a function that the engine calls."""
-    compiled = numba.njit(function, cache=True, nogil=True)
-    _stamp(compiled)
+    dispatcher = numba.njit(function, cache=True, nogil=True)
+    _stamp(dispatcher)
     called = False
 
     @functools.wraps(function)
@@ -29,10 +29,17 @@ def kernel(function: _F) -> _F:
         nonlocal called
         if not called:
             called = True
-            _announce(compiled)
-        return compiled(*arguments)
+            _announce(dispatcher)
+        return dispatcher(*arguments)
 
+    call.compiled = dispatcher  # type: ignore[attr-defined]
     return cast(_F, call)
+
+
+def compiled(function: _F) -> _F:
+    """A kernel as other kernels call it."""
+    found: _F = function.compiled  # type: ignore[attr-defined]
+    return found
 
 
 @functools.cache

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.engine.conditions import Scope
-from cepheid.engine.kernels.join import CANDIDATES, REACHED, STOPPED, join
-from cepheid.engine.kernels.tuples import put_together
+from cepheid.engine.kernels.join import join
+from cepheid.engine.kernels.tuples import join_tuples, put_together
 from cepheid.engine.matches import columns_of
 from cepheid.engine.program import JoinProgram
 from cepheid.engine.relation import Relation, Tuples
@@ -55,22 +55,37 @@ class Joiner:
 
     def pairs(self, outer: Tuples, relation: Relation, probe: JoinProgram, tally: Tally) -> Tuples:
         """Outer tuples with the inner ones that go with them."""
-        o, i = self.candidates(outer, relation, probe, tally)
-        if not len(o):
+        if self._has_none(outer, relation, probe):
             return Tuples.empty(len(probe.outer) + len(probe.inner))
-        inner = relation.tuples
-        return Tuples(
-            *put_together(  # type: ignore[no-untyped-call]
+        inner, store = relation.tuples, self.scope.store
+        if probe.external:
+            o, i = self.candidates(outer, relation, probe, tally)
+            found = put_together(  # type: ignore[no-untyped-call]
                 outer.rows, outer.lo, outer.hi, inner.rows, inner.lo, inner.hi, o, i, probe.outer_to, probe.inner_to
             )
-        )
+            return Tuples(*found)
+        rows, lo, hi, counts = join_tuples(  # type: ignore[no-untyped-call]
+            outer.rows, outer.lo, outer.hi, inner.rows, inner.lo, inner.hi,
+            outer.hi - self.window, outer.lo + self.window, self.window, probe.after, probe.before, probe.conditions,
+            store.values, store.floats, store.base, self.scope.ties,
+            probe.key_slot, probe.key_column, relation.keys, relation.heads, relation.links,
+            relation.in_order, self.limit, probe.outer_to, probe.inner_to,
+        )  # fmt: skip
+        self._count(counts, probe, tally)
+        return Tuples(rows, lo, hi)
+
+    def _has_none(self, outer: Tuples, relation: Relation, probe: JoinProgram) -> bool:
+        """Whether it is plain that nothing goes together: one side is empty, or nothing has come after the other."""
+        if not len(outer) or not len(relation):
+            return True
+        if not len(probe.after):
+            return False
+        return bool(relation.newest < self.scope.store.times(outer.rows[:, probe.after[0, 0]]).min())
 
     def candidates(self, outer: Tuples, relation: Relation, probe: JoinProgram, tally: Tally) -> tuple[Rows, Rows]:
         """Which outer tuples go with which inner ones."""
-        if not len(outer) or not len(relation):
+        if self._has_none(outer, relation, probe):
             return NONE, NONE
-        if len(probe.after) and relation.newest < self.scope.store.times(outer.rows[:, probe.after[0, 0]]).min():
-            return NONE, NONE  # nothing has come after, as they ask for
         low, high = outer.hi - self.window, outer.lo + self.window
         o, i = self.probe(outer, low, high, relation, probe, tally, window=self.window)
         return self.passing(outer, o, relation.tuples, i, probe, tally)
@@ -111,17 +126,21 @@ class Joiner:
             probe.key_slot, probe.key_column, relation.keys, relation.heads, relation.links,
             relation.in_order, exists, self.limit,
         )  # fmt: skip
-        reached, *passed = counts[REACHED:].tolist()
+        self._count(counts, probe, tally)
+        return o, i
+
+    def _count(self, counts: Rows, probe: JoinProgram, tally: Tally) -> None:
+        """What a kernel has counted."""
+        candidates, stopped, reached, *passed = counts.tolist()
         steps = tally.steps
-        steps[CANDIDATES_STEP] += int(counts[CANDIDATES])
+        steps[CANDIDATES_STEP] += candidates
         steps[IN_ORDER] += reached
         for label, count in zip(probe.labels, passed, strict=True):
             tally.evaluations += reached
             steps[label] += count
             reached = count
-        if counts[STOPPED]:
+        if stopped:
             raise self._too_many((*probe.outer, *probe.inner))
-        return o, i
 
     def _too_many(self, names: tuple[str, ...]) -> LimitError:
         said = ", ".join(name for name in names if name.isprintable())

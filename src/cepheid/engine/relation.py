@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.engine.kernels.tuples import insert, link, nearly_sorted
+from cepheid.engine.kernels.tuples import FAR_FROM_SORTED, IN_ORDER, insert, link
 from cepheid.engine.snapshot import Arrays
 
 Rows: TypeAlias = npt.NDArray[np.int64]
@@ -111,19 +111,21 @@ class Relation:
         if before + count > len(self._lo):
             self._make_room(count)
             before = self._end
-        order, done = nearly_sorted(new.lo)  # type: ignore[no-untyped-call]
-        if not done:
+        if keys is None:
+            keys = _NONE
+        order = _NONE
+        while True:
+            found, self.newest = insert(  # type: ignore[no-untyped-call]
+                self._rows, self._lo, self._hi, self._keys, self._begin, before,
+                new.rows, new.lo, new.hi, keys, order, self.newest,
+            )  # fmt: skip
+            if found != FAR_FROM_SORTED:
+                break
             order = np.argsort(new.lo, kind="stable")
-        self.newest, in_order = insert(  # type: ignore[no-untyped-call]
-            self._rows, self._lo, self._hi, self._begin, before, new.rows, new.lo, new.hi, order, self.newest,
-            not self.keyed,
-        )  # fmt: skip
         self._end += count
         self._view()
         if self.keyed:
-            assert keys is not None
-            self.in_order = self.in_order and in_order
-            self._keys[before : self._end] = keys[order]
+            self.in_order = self.in_order and found == IN_ORDER
             self.keys = self._keys[: self._end]
             if self._end > len(self.heads):
                 self._relink()

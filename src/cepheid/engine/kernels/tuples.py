@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.engine.compile import kernel
-from cepheid.engine.kernels.join import bucket_of
+from cepheid.engine.compile import compiled, kernel
+from cepheid.engine.kernels.join import bucket_of, join
+
+_join = compiled(join)
 
 
 @kernel
@@ -26,18 +28,55 @@ def put_together(outer, outer_lo, outer_hi, inner, inner_lo, inner_hi, o, i, out
     return rows, lo, hi
 
 
-@kernel
-def insert(rows, lo, hi, begin, end, new_rows, new_lo, new_hi, order, newest, keep_order):
-    """Put tuples, taken in an ``order``, behind those from ``begin`` to ``end``; or, to ``keep_order``, among them.
+_put_together = compiled(put_together)
 
-    Equal times stay in the order of arrival. The latest time of all, and whether all are sorted by their first event
-    if those before were.
+
+@kernel
+def join_tuples(
+    outer, outer_lo, outer_hi, inner, inner_lo, inner_hi,
+    low, high, window, after, before, conditions, values, floats, base, ties,
+    key_slot, key_column, keys, heads, links, in_order, limit, outer_to, inner_to,
+):  # fmt: skip
+    """The tuples of all pairs that go together, and counts: ``join`` and ``put_together`` at once.
+
+    To hand an array to Python takes longer than to find a few pairs.
     """
-    in_order = True
+    o, i, counts = _join(
+        outer, outer_lo, outer_hi, inner, inner_lo, inner_hi,
+        low, high, window, after, before, conditions, values, floats, base, ties,
+        key_slot, key_column, keys, heads, links, in_order, False, limit,
+    )  # fmt: skip
+    rows, lo, hi = _put_together(outer, outer_lo, outer_hi, inner, inner_lo, inner_hi, o, i, outer_to, inner_to)
+    return rows, lo, hi, counts
+
+
+IN_ORDER, OUT_OF_ORDER, FAR_FROM_SORTED = range(3)
+
+
+@kernel
+def insert(rows, lo, hi, keys, begin, end, new_rows, new_lo, new_hi, new_keys, order, newest):
+    """Put tuples behind those from ``begin`` to ``end`` if they have keys; else among them, so that all are sorted.
+
+    They are taken in an ``order``; if there is none, in that of their first events, equal ones as they stand. That is
+    found by moving them one by one, and given up, with nothing done, where they are far from it: there are faster ways
+    to sort them then. Whether all are sorted by their first event, if those before were; and the latest time of all.
+    """
     count = new_lo.shape[0]
+    if order.shape[0] < count:
+        order = np.arange(count)
+        moves = 64 + 4 * count
+        for n in range(1, count):
+            place = n
+            while place > 0 and new_lo[order[place - 1]] > new_lo[n]:
+                order[place] = order[place - 1]
+                place -= 1
+                moves -= 1
+            order[place] = n
+            if moves < 0:
+                return FAR_FROM_SORTED, newest
     for n in range(count):
         newest = max(newest, new_hi[n])
-    if keep_order:  # from the last to the first, and what is later makes room
+    if keys.shape[0] == 0:  # from the last to the first, and what is later makes room
         source, target = end - 1, end + count - 1
         for n in range(count - 1, -1, -1):
             this = order[n]
@@ -51,35 +90,17 @@ def insert(rows, lo, hi, begin, end, new_rows, new_lo, new_hi, order, newest, ke
             for column in range(rows.shape[1]):
                 rows[target, column] = new_rows[this, column]
             target -= 1
-        return newest, True
+        return IN_ORDER, newest
+    found = IN_ORDER
     for n in range(count):
         this, target = order[n], end + n
         lo[target], hi[target] = new_lo[this], new_hi[this]
         for column in range(rows.shape[1]):
             rows[target, column] = new_rows[this, column]
+        keys[target] = new_keys[this]
         if target > begin and lo[target] < lo[target - 1]:
-            in_order = False
-    return newest, in_order
-
-
-@kernel
-def nearly_sorted(times):
-    """The places of some times in their order, equal ones as they stand, and whether they are in it.
-
-    It is given up where they are far from it, for then there are faster ways to sort them.
-    """
-    order = np.arange(times.shape[0])
-    moves = 64 + 4 * times.shape[0]
-    for n in range(1, times.shape[0]):
-        place = n
-        while place > 0 and times[order[place - 1]] > times[n]:
-            order[place] = order[place - 1]
-            place -= 1
-            moves -= 1
-        order[place] = n
-        if moves < 0:
-            return order, False
-    return order, True
+            found = OUT_OF_ORDER
+    return found, newest
 
 
 @kernel
