@@ -167,12 +167,13 @@ class Batch:
     @property
     def span(self) -> tuple[int, int]:
         """The earliest and the latest time; of no events, 0."""
-        self.times(self._columns.time, "time")
+        if self._columns.time not in self._ends:
+            self.times(self._columns.time, "time")
         return self._ends[self._columns.time]
 
     def has(self, types: frozenset[str]) -> bool:
         """Whether there are events of some types."""
-        return any(self._count_of_type(name) for name in types)
+        return any(map(self._count_of_type, types))
 
     def taken_by(self, leaf: LeafProgram, tally: Tally) -> Mask | None:
         """Which events a variable takes; None if there are none of its type."""

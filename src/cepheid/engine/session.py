@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from operator import is_
 from time import perf_counter
 from typing import Any
 
@@ -405,23 +406,24 @@ class Session:
             numbered.append(state.number(batch, watermark))  # may find that events are in no definite order
             self._broken = self._broken or len(self._states) > 1
         self._broken = True
-        found = {
-            name: table
-            for state, (part, reached) in zip(self._states, numbered, strict=True)
-            for name, table in state.push(part, reached).items()
-        }
+        parts = [state.push(part, reached) for state, (part, reached) in zip(self._states, numbered, strict=True)]
         self._broken = False
+        if self._nothing is not None and all(map(is_, parts, (state.nothing for state in self._states))):
+            return self._nothing  # the events were put aside
+        found = parts[0] if len(parts) == 1 else {name: table for part in parts for name, table in part.items()}
         tables = [found[normal.name] for normal in self._normals]
         self.counts["matches"] += sum(table.num_rows for table in tables)
         partial = sum(state.partial_matches for state in self._states)
         if partial > self.counts["peak partial matches"]:
             self.counts["peak partial matches"] = partial
-        return tables[0] if len(tables) == 1 else self._joined(tables)
+        return self._joined(tables)
 
     def _joined(self, tables: list[pa.Table]) -> pa.Table:
         """The matches of several patterns, with the columns of all; most patterns have none in a push."""
         if self._nothing is None:
             self._nothing = pa.concat_tables(tables, promote_options="permissive").slice(0, 0)
+        if len(tables) == 1:
+            return tables[0]
         some = [table for table in tables if table.num_rows]
         return pa.concat_tables([self._nothing, *some], promote_options="permissive") if some else self._nothing
 

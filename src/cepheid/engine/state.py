@@ -148,7 +148,7 @@ class State:
         self._postponed = postponed_of(self.normals, self.schema, self._columns.time, self._unit)
         if self._postponed is not None:  # other types may come last from now on
             self._postponed.latest = int(self._store.values[TIME, : self._store.size].max(initial=-FOREVER))
-        self._nothing = {name: output.table([]) for name, output in self._outputs.items()}
+        self.nothing = {name: output.table([]) for name, output in self._outputs.items()}
         self._find_partial()
 
     @property
@@ -285,7 +285,7 @@ class State:
         """Add events; by pattern, the matches that are decided now."""
         if self._postponed is not None:
             if self._postponed.takes(batch):
-                return self._nothing
+                return self.nothing
             if len(self._postponed):
                 batch = self._batch(self._postponed.taken(batch.events))
         return self._push(batch, watermark)
