@@ -10,7 +10,7 @@ import pytest
 
 import cepheid
 from cepheid.engine.joiner import LimitError
-from cepheid.plan.tree import search
+from cepheid.plan.tree import Join, Leaf, search
 
 MONOTONE = "PATTERN SEQ(A a, B b) WITHIN 10 RETURN a.ts AS x, b.ts AS y"
 WAITING = "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 10 RETURN a.ts AS x, b.ts AS y"
@@ -254,3 +254,15 @@ def test_a_search_may_name_the_variables_in_any_order() -> None:
         session.change_plans({branch: search(names)})
         found.append(pairs(session.push(table)))
     assert found[0] == found[1] == [(1, 3)]
+
+
+@pytest.mark.parametrize("first", [("a", "b"), ("b", "a")])
+def test_a_plan_after_a_search_knows_the_events_of_the_search(first: tuple[str, str]) -> None:
+    session = open_session("PATTERN AND(A a, B b) WITHIN 10 RETURN a.ts AS x, b.ts AS y")
+    session.push(events((1, "B"), (2, "A")))
+    [branch] = session.plans
+    left, right = map(Leaf, first)
+    for plan in (search(("a", "b")), Join(left, right), Join(right, left), search(("b", "a")), Join(left, right)):
+        assert session.change_plans({branch: plan}) == [branch]
+    assert pairs(session.push(events((3, "A")))) == [(3, 1)]
+    assert pairs(session.push(events((4, "B")))) == [(2, 4), (3, 4)]

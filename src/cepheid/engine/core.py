@@ -25,7 +25,8 @@ class Core:
     """A plan: its nodes in the network, or a search; then the KL variables. New events in, new tuples out.
 
     ``reads``: which of the leaves each variable reads. ``since``: the first row that matches may have.
-    ``numbers``: of the nodes, if they are those of a snapshot.
+    ``numbers``: of the nodes, if they are those of a snapshot. ``known``: the rows of a variable that a plan before has
+    kept.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Core:
         *,
         since: int = 0,
         numbers: Sequence[int] | None = None,
+        known: Callable[[str], Rows] | None = None,
     ) -> None:
         self.program = program
         self._joiner = joiner
@@ -48,7 +50,9 @@ class Core:
         if isinstance(program.plan, Search):
             self._searcher = Searcher(program.planned, program, joiner, negations)
         elif program.plan is not None and not program.branch.stepwise:
-            self._nodes = network.add(program, reads, negations, joiner.window, since=since, numbers=numbers)
+            self._nodes = network.add(
+                program, reads, negations, joiner.window, since=since, numbers=numbers, known=known
+            )
         self._stages = [Stage(stage, joiner) for stage in program.kleene]
         names = (*program.planned, *(c for stage in program.kleene for c in kleene_columns(stage.variable.name)))
         self._order = None if names == program.columns else [names.index(name) for name in program.columns]

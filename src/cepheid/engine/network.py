@@ -6,7 +6,7 @@ mean the same are one; it looks as far as the longest window of those who use it
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -105,10 +105,12 @@ class Network:
         *,
         since: int = 0,
         numbers: Sequence[int] | None = None,
+        known: Callable[[str], Rows] | None = None,
     ) -> list[Node]:
         """The nodes of a plan, children first. It will ask for tuples of rows from ``since`` on.
 
-        ``reads``: which leaf each variable reads. A node that is new is made to know what the nodes below it know.
+        ``reads``: which leaf each variable reads. A node that is new is made to know what the nodes below it know, and
+        one of an event the rows that are ``known`` of its variable, which are all from ``since`` on.
         ``numbers``: take the nodes with these numbers, and give them to those that are not there; for a snapshot.
         """
         assert program.plan is not None
@@ -126,6 +128,9 @@ class Network:
                     fresh[node] = node.nothing
                     if node.join is not None:
                         fresh[node] = self._tied(node, fresh)
+                    elif known is not None:
+                        fresh[node] = self._joiner(node).tuples(known(node.columns[0]))
+                        node.since = since
                 made[plan] = node
         except BaseException:
             for node in reversed(fresh):

@@ -78,8 +78,18 @@ class BranchRun:
         self._held = Waiting(store)  # for a competing match
         self.waiting_tally = Tally("waiting", "matches that wait for the watermark", ())
 
-    def _core_of(self, program: BranchProgram, *, since: int, numbers: Sequence[int] | None = None) -> Core:
-        return Core(program, self._joiner, self.negations, self._network, self._reads, since=since, numbers=numbers)
+    def _core_of(
+        self,
+        program: BranchProgram,
+        *,
+        since: int,
+        numbers: Sequence[int] | None = None,
+        known: Callable[[str], Rows] | None = None,
+    ) -> Core:
+        return Core(
+            program, self._joiner, self.negations, self._network, self._reads,
+            since=since, numbers=numbers, known=known,
+        )  # fmt: skip
 
     def leave(self) -> None:
         """The pattern is gone."""
@@ -136,8 +146,8 @@ class BranchRun:
         """Go on with another plan. While one change is under way there is no other."""
         assert self._elder is None
         old = self._core
-        core = self._core_of(program, since=self._since if rebuild else self._store.base + self._store.size)
         if rebuild:
+            core = self._core_of(program, since=self._since, known=old.events)
             try:
                 core.fill(old.events)
             except BaseException:
@@ -146,6 +156,7 @@ class BranchRun:
             self._give_up(old)
         else:
             self._elder, self._first_new = old, self._store.base + self._store.size
+            core = self._core_of(program, since=self._first_new)
         self.program, self._core = program, core
 
     def _give_up(self, core: Core) -> None:
