@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import numpy as np
@@ -266,3 +267,11 @@ def test_a_plan_after_a_search_knows_the_events_of_the_search(first: tuple[str, 
         assert session.change_plans({branch: plan}) == [branch]
     assert pairs(session.push(events((3, "A")))) == [(3, 1)]
     assert pairs(session.push(events((4, "B")))) == [(2, 4), (3, 4)]
+
+
+@pytest.mark.parametrize("watermark", [1.5, "noon", dt.datetime(2024, 1, 1)])
+def test_a_watermark_is_of_the_kind_of_the_time_column(watermark: Any) -> None:
+    session = open_session("PATTERN SEQ(A a, B b) WITHIN 10")
+    with pytest.raises(ValueError, match=r"the watermark is a whole number, as the column 'ts' holds"):
+        session.push(events((1, "A")), watermark=watermark)
+    assert session.push(events((1, "A"), (2, "B")), watermark=2).num_rows == 1  # nothing of it was taken

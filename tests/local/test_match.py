@@ -108,6 +108,12 @@ def test_progress_is_reported() -> None:
             "planner is 'auto' or one of pattern_order",
         ),
         (lambda: cepheid.match(PATTERN, EVENTS, order=["a"]), ValueError, "each variable once"),
+        (lambda: cepheid.match(PATTERN, EVENTS, order=["a", "z"]), ValueError, "order names z, which no pattern has"),
+        (
+            lambda: cepheid.match(PATTERN, pa.table([[1], ["A"], [1], [2]], names=["ts", "type", "x", "x"])),
+            cepheid.SchemaError,
+            "several columns are called 'x'",
+        ),
         (lambda: cepheid.match(PATTERN, EVENTS, batch_size=0), ValueError, "batch_size is 1 or more"),
         (
             lambda: cepheid.match("PATTERN A a WHERE a.y > 1 WITHIN 5", EVENTS),

@@ -27,6 +27,8 @@ def run_match(
     out: Console,
     err: Console,
 ) -> None:
+    if output is not None and not output.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {output.parent}: make it, or write the matches elsewhere")
     started = time.perf_counter()
     with Progress(console=err, transient=True) as progress:
         task = progress.add_task("matching", total=events.num_rows)

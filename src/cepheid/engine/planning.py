@@ -46,6 +46,12 @@ class Planning:
     def start(self, normals: Iterable[NormalForm]) -> None:
         """Make the first plans."""
         branches = [branch for normal in normals for branch in normal.branches]
+        names = {name for branch in branches for name in branch.names}
+        unknown = [name for name in self.order or () if name not in names]
+        if unknown:
+            raise ValueError(
+                f"order names {', '.join(unknown)}, which no pattern has: expected {', '.join(sorted(names))} in some order"
+            )
         own_planner = self.order is not None or self.planner != "auto"
         if len(branches) > 1 and self.share != "none" and not (self.share is None and own_planner):
             self._shared = share_plans(branches, self.estimates, self._mode(len(branches)))

@@ -44,7 +44,8 @@ _ROLES = {
 def columns_of(schema: pa.Schema, *, time: str, type: str | None, tie_breaker: str | None) -> Columns:
     """The types of the columns; SchemaError where one with a role is missing or holds the wrong thing."""
     types = {field.name: data_type(field.type) for field in schema}
-    wrong = []
+    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    wrong = [f"several columns are called {name!r}: give each a name of its own" for name in twice]
     for (role, (allowed, words)), name in zip(_ROLES.items(), (time, type, tie_breaker), strict=True):
         if name is None:
             continue
