@@ -50,7 +50,8 @@ class Planning:
         unknown = [name for name in self.order or () if name not in names]
         if unknown:
             raise ValueError(
-                f"order names {', '.join(unknown)}, which no pattern has: expected {', '.join(sorted(names))} in some order"
+                f"order names {', '.join(unknown)}, which no pattern has: expected {', '.join(sorted(names))}, in some "
+                "order"
             )
         own_planner = self.order is not None or self.planner != "auto"
         if len(branches) > 1 and self.share != "none" and not (self.share is None and own_planner):
