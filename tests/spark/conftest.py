@@ -27,7 +27,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
-    from cepheid.spark.session import JavaError, local_session
+    from cepheid.spark.session import JavaError
+    from cepheid.spark.session import session as local_session
 
     scratch = tmp_path_factory.mktemp("spark")
     try:

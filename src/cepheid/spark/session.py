@@ -34,10 +34,6 @@ def session(name: str = "cepheid", *, cores: int | None = None, **settings: obje
     return builder.getOrCreate()
 
 
-local_session = session
-"""Its former name."""
-
-
 def _find_java() -> None:
     own = Path(sys.prefix, "java")
     if own.exists():
