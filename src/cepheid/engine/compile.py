@@ -44,8 +44,8 @@ def compiled(function: _F) -> _F:
 
 @functools.cache
 def _files() -> tuple[tuple[str, int, int], ...]:
-    """The files with kernels, as they are now."""
-    found = sorted(Path(__file__).parent.rglob("*.py"))
+    """The files that kernels are made of, as they are now."""
+    found = [Path(__file__), *sorted(Path(__file__).with_name("kernels").glob("*.py"))]
     return tuple((path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in found)
 
 
