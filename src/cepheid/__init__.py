@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cepheid.local.match import match
     from cepheid.local.why.why import Diagnosis, why
     from cepheid.plan.sharing.plan import Sharing
+    from cepheid.shed.strategies import CostAware, ESpice, HSpice, PSpice, WeightedSampling
 
 __version__ = "0.1.0"
 
@@ -32,6 +33,11 @@ _LAZY = {
     "Threshold": "cepheid.adapt.policies",
     "Unconditional": "cepheid.adapt.policies",
     "Sharing": "cepheid.plan.sharing.plan",
+    "CostAware": "cepheid.shed.strategies",
+    "ESpice": "cepheid.shed.strategies",
+    "HSpice": "cepheid.shed.strategies",
+    "PSpice": "cepheid.shed.strategies",
+    "WeightedSampling": "cepheid.shed.strategies",
     "Engine": "cepheid.engine.engine",
     "Session": "cepheid.engine.session",
     "Explanation": "cepheid.local.explain.explain",
@@ -51,12 +57,16 @@ __all__ = [
     "Branch",
     "CepheidError",
     "Condition",
+    "CostAware",
     "Diagnosis",
+    "ESpice",
     "Engine",
     "Explanation",
+    "HSpice",
     "Invariant",
     "Negation",
     "NormalForm",
+    "PSpice",
     "Pattern",
     "PatternError",
     "Problem",
@@ -66,6 +76,7 @@ __all__ = [
     "Threshold",
     "Unconditional",
     "Variable",
+    "WeightedSampling",
     "and_",
     "any_of",
     "case",

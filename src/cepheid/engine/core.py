@@ -98,6 +98,14 @@ class Core:
     # --- what it keeps and has counted
 
     @property
+    def nodes(self) -> list[Node]:
+        return self._nodes
+
+    @property
+    def stages(self) -> list[Stage]:
+        return self._stages
+
+    @property
     def numbers(self) -> list[int]:
         """Of its nodes."""
         return [node.number for node in self._nodes]

@@ -19,6 +19,7 @@ from cepheid.language.pattern import Pattern, with_names
 from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.pattern.normalise import normalise
 from cepheid.plan.planner import PLANNERS
+from cepheid.shed.strategies import Strategy, checked_strategy
 from cepheid.stats.estimates import Estimates
 
 NEGATIONS = ("auto", "first_chance", "post")
@@ -47,11 +48,14 @@ class Engine:
     check_every: CheckEvery = None
     migrate: Migration = "rebuild"
     share: Share = None
+    shed: Strategy | None = None
 
     def __post_init__(self) -> None:
         checked_share(self.share)
         self._follower()  # says what is wrong with the options
-        self._named()
+        named = self._named()
+        if self.shed is not None:
+            checked_strategy(self.shed, [str(pattern.name) for pattern in named])
         if self.negation not in NEGATIONS:
             raise ValueError(f"negation is one of {', '.join(NEGATIONS)}; got {self.negation!r}")
         if self.planner != "auto" and self.planner not in PLANNERS:
@@ -99,7 +103,7 @@ class Engine:
         >>> engine.output_schema(pyarrow.schema({"ts": "int64", "type": "string", "x": "int32"})).names
         ['pattern', 'start', 'end', 'total']
         """
-        unplanned = replace(self, planner="pattern_order", order=None, adapt=None, share="none")
+        unplanned = replace(self, planner="pattern_order", order=None, adapt=None, share="none", shed=None)
         return unplanned.open().prepare(events)
 
     def needed_columns(self, events: pa.Schema) -> list[str]:
@@ -143,7 +147,7 @@ class Engine:
     def _session(self, normals: tuple[NormalForm, ...], planning: Planning) -> Session:
         return Session(
             self._named(), normals, planning, self.columns, limit=self.max_partial_matches, negation=self.negation,
-            follower=self._follower(),
+            follower=self._follower(), shed=self.shed,
         )  # fmt: skip
 
     def _follower(self) -> Follower | None:

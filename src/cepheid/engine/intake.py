@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import reduce
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,16 @@ from cepheid.engine.program import BranchProgram, FieldTable, LeafProgram
 from cepheid.engine.snapshot import Arrays
 from cepheid.engine.store import RowStore
 from cepheid.engine.tally import Tally
+from cepheid.engine.vector import Mask
 from cepheid.language.text import expression_text
+
+
+class Thinning(Protocol):
+    """Drops events under overload."""
+
+    def thinned(self, masks: dict[int, Mask]) -> dict[int, Mask]:
+        """For each leaf, which of the events that it takes it is to get."""
+        ...
 
 
 class Intake:
@@ -53,8 +62,11 @@ class Intake:
         self._arrivals = {key: self._arrivals[key] for key in used}
         self._leaves = {place: self._leaves[place] for place in dict.fromkeys(place for place, _ in used)}
 
-    def take(self, batch: Batch) -> dict[int, Rows]:
-        """Put the events that some variable takes into the store; for each leaf the rows that it takes."""
+    def take(self, batch: Batch, thin: Thinning | None = None) -> dict[int, Rows]:
+        """Put the events that some variable takes into the store; for each leaf the rows that it takes.
+
+        ``thin`` drops some of them, where no one needs them all.
+        """
         nothing: dict[int, Rows] = dict.fromkeys(self._leaves, NONE)
         if not len(batch):
             return nothing
@@ -63,6 +75,8 @@ class Intake:
         masks = {place: mask for place, mask in taken if mask is not None}
         if not masks:
             return nothing
+        if thin is not None:
+            masks = thin.thinned(masks)
         kept = np.flatnonzero(reduce(np.logical_or, masks.values()))
         every = len(kept) == len(batch)
         columns = batch.columns(self.table, self.codes, kept)
@@ -77,6 +91,15 @@ class Intake:
                 arrivals.add_few(len(rows), int(self.store.values[TIME, self.store.size - 1]))
         nothing.update(found)
         return nothing
+
+    @property
+    def newest(self) -> int:
+        """The time of the newest row that is kept."""
+        return int(self.store.values[TIME, : self.store.size].max(initial=0))
+
+    def type_of(self, place: int) -> str:
+        """The type of the events that a leaf takes."""
+        return self._leaves[place][0].type or "any event"
 
     def evict(self, oldest: int) -> None:
         self.live = self.store.evict(oldest)

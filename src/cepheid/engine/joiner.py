@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.engine.conditions import Scope
+from cepheid.engine.gate import OPEN, Gate
 from cepheid.engine.kernels.join import join
 from cepheid.engine.kernels.tuples import join_tuples, put_together
 from cepheid.engine.matches import columns_of
@@ -53,13 +54,13 @@ class Joiner:
         if len(relation) > self.limit and len(probe.inner) > 1:
             raise self._too_many(probe.inner)
 
-    def pairs(self, outer: Tuples, relation: Relation, probe: JoinProgram, tally: Tally) -> Tuples:
+    def pairs(self, outer: Tuples, relation: Relation, probe: JoinProgram, tally: Tally, gate: Gate = OPEN) -> Tuples:
         """Outer tuples with the inner ones that go with them."""
         if self._has_none(outer, relation, probe):
             return Tuples.empty(len(probe.outer) + len(probe.inner))
         inner, store = relation.tuples, self.scope.store
-        if probe.external:
-            o, i = self.candidates(outer, relation, probe, tally)
+        if probe.external or gate is not OPEN:
+            o, i = self.candidates(outer, relation, probe, tally, gate)
             found = put_together(  # type: ignore[no-untyped-call]
                 outer.rows, outer.lo, outer.hi, inner.rows, inner.lo, inner.hi, o, i, probe.outer_to, probe.inner_to
             )
@@ -82,12 +83,14 @@ class Joiner:
             return False
         return bool(relation.newest < self.scope.store.times(outer.rows[:, probe.after[0, 0]]).min())
 
-    def candidates(self, outer: Tuples, relation: Relation, probe: JoinProgram, tally: Tally) -> tuple[Rows, Rows]:
+    def candidates(
+        self, outer: Tuples, relation: Relation, probe: JoinProgram, tally: Tally, gate: Gate = OPEN
+    ) -> tuple[Rows, Rows]:
         """Which outer tuples go with which inner ones."""
         if self._has_none(outer, relation, probe):
             return NONE, NONE
         low, high = outer.hi - self.window, outer.lo + self.window
-        o, i = self.probe(outer, low, high, relation, probe, tally, window=self.window)
+        o, i = self.probe(outer, low, high, relation, probe, tally, window=self.window, gate=gate)
         return self.passing(outer, o, relation.tuples, i, probe, tally)
 
     def passing(
@@ -116,6 +119,7 @@ class Joiner:
         *,
         window: int = 2 * FOREVER - 1,
         exists: bool = False,
+        gate: Gate = OPEN,
     ) -> tuple[Rows, Rows]:
         """The pairs that the kernel lets through; ``exists``: one inner tuple for each outer one is enough."""
         inner, store = relation.tuples, self.scope.store
@@ -124,7 +128,7 @@ class Joiner:
             low, high, window, probe.after, probe.before, probe.conditions,
             store.values, store.floats, store.base, self.scope.ties,
             probe.key_slot, probe.key_column, relation.keys, relation.heads, relation.links,
-            relation.in_order, exists, self.limit,
+            relation.in_order, exists, self.limit, gate,
         )  # fmt: skip
         self._count(counts, probe, tally)
         return o, i

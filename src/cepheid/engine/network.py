@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from cepheid.engine.clock import Watermark
 from cepheid.engine.conditions import Scope
+from cepheid.engine.gate import OPEN, Gates
 from cepheid.engine.joiner import NONE, Joiner, Rows
 from cepheid.engine.negation import Negations
 from cepheid.engine.program import BranchProgram, JoinNode, JoinProgram
@@ -88,6 +89,10 @@ class Network:
         self._turn = 0
         self._joiners: dict[int, Joiner] = {}  # by window
         self._taken: Mapping[int, Rows] = {}
+        self._thinned: Mapping[int, Rows] = {}
+        self.spared: frozenset[int] = frozenset()  # the nodes that get all rows even if some are dropped
+        self.gates: Gates | None = None
+        self.changes = 0  # how often plans came and went
         self._found: list[Node] = []  # in this turn
         self._first = False  # whether in this turn parents see what is new on their left, not on their right, as old
 
@@ -114,6 +119,7 @@ class Network:
         ``numbers``: take the nodes with these numbers, and give them to those that are not there; for a snapshot.
         """
         assert program.plan is not None
+        self.changes += 1
         made: dict[Plan, Node] = {}
         fresh: dict[Node, Tuples] = {}
         if self._now:
@@ -145,6 +151,7 @@ class Network:
     def remove(self, root: Node) -> list[Tally]:
         """A plan is used no more; its nodes go, but for those that others use. What those that go have counted."""
         root.users -= 1
+        self.changes += 1
         return [] if root.users else self._drop(root)
 
     @property
@@ -243,19 +250,22 @@ class Network:
 
     # --- one push
 
-    def begin(self, taken: Mapping[int, Rows]) -> None:
-        """A push: for each leaf the new rows that it takes."""
+    def begin(self, taken: Mapping[int, Rows], thinned: Mapping[int, Rows] | None = None) -> None:
+        """A push: for each leaf the new rows that it takes, and what is left of them under overload."""
         self._turn += 1
         self._taken = taken
         # What is new on one side meets all on the other, and what is new there only the old ones. A few new events
         # mostly come last, so there is nothing old for those that have to come before them: one join less.
         self._first = max(map(len, taken.values()), default=0) <= FEW
+        self._thinned = taken if thinned is None else thinned
 
     def new(self, node: Node) -> Tuples:
         """The new tuples of a node, found once in a push."""
         if node.turn != self._turn:
             node.turn = self._turn
             node.new = self._leaf(node) if node.join is None else self._join(node)
+            if self.gates is not None and len(node.new):
+                self._drop_new(node, self.gates)
             if len(node.new):
                 self._found.append(node)
                 self._keep(node, left=self._first)
@@ -274,7 +284,7 @@ class Network:
                 self._joiner(node).insert(kept.relation, node.new, kept.probe)
 
     def _leaf(self, node: Node) -> Tuples:
-        rows = self._taken[node.leaf]
+        rows = (self._taken if node.number in self.spared else self._thinned)[node.leaf]
         return self._joiner(node).tuples(rows) if len(rows) else node.nothing
 
     def _join(self, node: Node) -> Tuples:
@@ -286,12 +296,23 @@ class Network:
         assert node.tally is not None
         joiner = self._joiner(node)
         lefts, rights = node.sources()
+        from_left, from_right = (OPEN, OPEN) if self.gates is None else self.gates.joins[node.number]
         found = [node.nothing]
         if len(left):
-            found.append(joiner.pairs(left, rights, node.join.from_left, node.tally))
+            found.append(joiner.pairs(left, rights, node.join.from_left, node.tally, from_left))
         if len(right):
-            found.append(joiner.pairs(right, lefts, node.join.from_right, node.tally))
+            found.append(joiner.pairs(right, lefts, node.join.from_right, node.tally, from_right))
         return self._unstruck(node, concatenate(found))
+
+    def _drop_new(self, node: Node, gates: Gates) -> None:
+        """Drop new tuples that are not worth their work."""
+        opening, promise = gates.openings.get(node.number), gates.promises.get(node.number)
+        if opening is not None:
+            passes = opening.passing(node.new.rows[:, 0], node.new.lo)
+            node.new = node.new if passes is None else node.new.take(passes)
+        if promise is not None and len(node.new):
+            passes = promise.passing(node.new.rows, node.new.lo, node.new.hi)
+            node.new = node.new if passes is None else node.new.take(passes)
 
     def _unstruck(self, node: Node, tuples: Tuples) -> Tuples:
         assert node.join is not None
@@ -305,6 +326,15 @@ class Network:
         return found
 
     # --- what is kept
+
+    def nodes(self) -> list[Node]:
+        """Children before their parents."""
+        return sorted(self._nodes.values(), key=lambda node: node.number)
+
+    @property
+    def found(self) -> list[Node]:
+        """The nodes with new tuples, until the push ends."""
+        return self._found
 
     def rows_of(self, leaf: Node) -> Rows:
         """The rows that are kept of an event."""

@@ -249,6 +249,9 @@ _OWN = "\x01"
 EVERY = f"{_OWN}every"
 """In a strict pattern, the variable that takes every event."""
 
+STARTS = f"{_OWN}starts"
+"""The events with which runs may begin, where not all of the first variable's do."""
+
 
 def kleene_columns(name: str) -> tuple[str, str, str]:
     """A KL variable has three columns in a tuple: the number of its set, and the first and last event in it."""

@@ -115,16 +115,17 @@ class BranchRun:
     @property
     def tallies(self) -> list[Tally]:
         """What was counted for this branch, be it for others too."""
-        shared = [tally for core in self._cores for tally in core.shared_tallies]
+        shared = [tally for core in self.cores for tally in core.shared_tallies]
         return [*shared, *self.own_tallies]
 
     @property
     def own_tallies(self) -> list[Tally]:
-        own = [tally for core in self._cores for tally in core.own_tallies]
+        own = [tally for core in self.cores for tally in core.own_tallies]
         return [*own, *self.negations.tallies.values(), self.waiting_tally, self._past]
 
     @property
-    def _cores(self) -> list[Core]:
+    def cores(self) -> list[Core]:
+        """The plan in force, and the one before while it is still needed."""
         return [self._core] if self._elder is None else [self._core, self._elder]
 
     @property
@@ -325,6 +326,11 @@ class BranchRun:
         which = np.repeat(np.arange(len(found)), counts)
         offset = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
         return Matches(found.variables, found.tuples.take(which), (first[which] + offset) * step)
+
+    @property
+    def step(self) -> int:
+        """How far windows slide; 0 if they do not."""
+        return 0 if self._slide is None else self._step
 
     @property
     def _step(self) -> int:

@@ -20,6 +20,7 @@ from cepheid.engine.negation import REJECTED
 from cepheid.engine.output import Output
 from cepheid.engine.planning import Planning
 from cepheid.engine.program import BranchProgram
+from cepheid.engine.shedding import Lost
 from cepheid.engine.snapshot import Arrays, below, from_array, pack, plan_to_json, prefixed, to_array
 from cepheid.engine.state import State
 from cepheid.engine.tally import CANDIDATES, Tally
@@ -34,6 +35,7 @@ from cepheid.pattern.read import parse
 from cepheid.pattern.schema import columns_of
 from cepheid.plan.sharing.plan import SharedPlan
 from cepheid.plan.tree import Plan
+from cepheid.shed.strategies import Strategy
 from cepheid.stats.estimates import Estimates
 
 
@@ -50,7 +52,10 @@ class Session:
         limit: int,
         negation: str,
         follower: Follower | None = None,
+        shed: Strategy | None = None,
     ) -> None:
+        self._shed = shed
+        self._overload = 0.0
         self._planning = planning
         self._follower = follower
         self._patterns = patterns
@@ -113,6 +118,29 @@ class Session:
             return pa.table({})
         return self._push(self._batch(nothing(self._schema)), Watermark(END))
 
+    def overload(self, ratio: float) -> None:
+        """From now on, drop this share of the work as the session's strategy says; 0: drop nothing.
+
+        >>> import cepheid, pyarrow
+        >>> engine = cepheid.Engine([cepheid.parse("PATTERN SEQ(A a, B b) WITHIN 10")], shed=cepheid.HSpice())
+        >>> session = engine.open()
+        >>> session.overload(0.5)
+        >>> events = pyarrow.table({"ts": range(1000), "type": ["A", "B"] * 500})
+        >>> session.push(events).num_rows < 2490
+        True
+        >>> session.report()["shedding"]["ready"]  # there was no time to learn: events were dropped at random
+        False
+        """
+        if self._shed is None:
+            raise ValueError(
+                "this session has no strategy to drop work by: open it with Engine(…, shed=cepheid.HSpice())"
+            )
+        if not 0 <= ratio < 1:
+            raise ValueError(f"the share of the work to drop is from 0 up to but not including 1, got {ratio!r}")
+        self._overload = float(ratio)
+        for state in self._states:
+            state.overload(self._overload)
+
     def late_events(self) -> pa.Table | None:
         """The events that came behind the watermark since they were last asked for."""
         late, self._late = self._late, []
@@ -143,7 +171,21 @@ class Session:
             "buffered events": sum(state.buffered.kept for state in self._states),
             "peak buffered events": sum(state.buffered.peak for state in self._states),
             **({} if self._follower is None else {"adaptation": self._follower.report()}),
+            **({} if self._shed is None else {"shedding": self._shedding()}),
             "patterns": patterns,
+        }
+
+    def _shedding(self) -> dict[str, Any]:
+        shedders = [state.shedder for state in self._states if state.shedder is not None]
+        lost = Lost()
+        for shedder in shedders:
+            lost.add(shedder.reckoned())
+        return {
+            "strategy": type(self._shed).__name__,
+            "ratio": self._overload,
+            "ready": bool(shedders) and all(shedder.model.ready for shedder in shedders),
+            "drops": sorted({shedder.kind for shedder in shedders}),
+            **lost.report(),
         }
 
     @property
@@ -314,6 +356,7 @@ class Session:
             "closed": self._closed,
             "counts": dict(self.counts),
             "states": [state.meta() for state in self._states],
+            "overload": self._overload,
             "follower": None if self._follower is None else [self.now, self._follower.dump(self._plans)],
         }
         arrays: Arrays = {}
@@ -329,6 +372,7 @@ class Session:
         """Take the state of a snapshot of the same patterns."""
         self._watermark, self._closed = meta["watermark"], meta["closed"]
         self.counts = Counter(meta["counts"])
+        self._overload = 0.0 if self._shed is None else meta.get("overload", 0.0)
         if self._follower is not None and meta.get("follower"):
             self.now, found = meta["follower"]
             self._follower.load(self._plans, found)
@@ -378,10 +422,12 @@ class Session:
 
     def _state(self, normals: tuple[NormalForm, ...], runs: Any = None) -> State:
         assert self._schema is not None
-        return State(
+        state = State(
             normals, self._plans, self._columns, self._schema, self._unit, self._types,
-            limit=self._limit, negation=self._negation, share=self._planning.shares, runs=runs,
+            limit=self._limit, negation=self._negation, share=self._planning.shares, shed=self._shed, runs=runs,
         )  # fmt: skip
+        state.overload(self._overload)
+        return state
 
     def _catch_up(self) -> None:
         for state in self._states:

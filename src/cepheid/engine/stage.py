@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.engine.gate import OPEN, Gate
 from cepheid.engine.joiner import FOREVER, Joiner, LimitError, Rows
 from cepheid.engine.kernels.join import TIE, TIME
 from cepheid.engine.kernels.kleene import GREATEST, LEAST, SUM, enumerate_sets
@@ -29,6 +30,7 @@ class Stage:
         steps = (CANDIDATES, IN_ORDER, *one_by_one, SETS, *program.external_labels)
         self.tally = Tally("sets", f"KL({program.variable.name})", steps)
         self._joiner = joiner
+        self.gate: Gate = OPEN  # a pair is a tuple with an event that may be in its sets
         # With nothing but sets, each begins with one of its events.
         self._anchored = program.from_tuples.outer == program.from_tuples.inner
 
@@ -58,7 +60,7 @@ class Stage:
         anchored, sets = self._anchored, joiner.scope.sets
         if not len(outer):
             return Tuples.empty(3 if anchored else outer.rows.shape[1] + 3)
-        o, i = joiner.candidates(outer, self.events, program.from_tuples, self.tally)
+        o, i = joiner.candidates(outer, self.events, program.from_tuples, self.tally, self.gate)
         rows = self.events.tuples.rows[i, 0]
         if anchored:
             later = self._is_later(rows, outer.rows[o, 0])

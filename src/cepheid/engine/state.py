@@ -27,6 +27,7 @@ from cepheid.engine.postponed import postponed_of
 from cepheid.engine.program import EVERY, BranchProgram, FieldTable, LeafProgram
 from cepheid.engine.run import BranchRun, Setting
 from cepheid.engine.sets import Sets
+from cepheid.engine.shedding import Shedder
 from cepheid.engine.snapshot import Arrays, below, plan_from_json, plan_to_json, prefixed
 from cepheid.engine.stepwise import StepwiseRun
 from cepheid.engine.tally import PARTIAL, Tally
@@ -35,6 +36,7 @@ from cepheid.language import syntax as s
 from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.pattern.schema import columns_of
 from cepheid.plan.tree import Plan
+from cepheid.shed.strategies import Strategy
 from cepheid.stats.estimates import Estimates
 
 
@@ -53,6 +55,7 @@ class State:
         limit: int,
         negation: str,
         share: bool = False,
+        shed: Strategy | None = None,
         runs: list[tuple[int, list[int], bool, Any]] | None = None,
     ) -> None:
         """``runs``: of a snapshot, for each run the first row it sees, the numbers of its nodes, whether it shares."""
@@ -87,6 +90,8 @@ class State:
         self._consumptions: dict[str, Consumption] = {}
         self._outputs: dict[str, Output] = {}
         self.buffered = Tally("buffer", "events", ())
+        # While nothing is shed, what armed shedding costs is to look at one push in some.
+        self.shedder = None if shed is None else Shedder(shed, self._network, self._intake, self._store)
         self._new_rows = 0  # since what is old was last forgotten
         for normal in normals:
             self._admit(normal, plans, runs)
@@ -148,6 +153,8 @@ class State:
         self._postponed = postponed_of(self.normals, self.schema, self._columns.time, self._unit)
         if self._postponed is not None:  # other types may come last from now on
             self._postponed.latest = int(self._store.values[TIME, : self._store.size].max(initial=-FOREVER))
+        if self.shedder is not None:
+            self.shedder.critical = frozenset(normal.name for normal in self.normals if normal.critical)
         self.nothing = {name: output.table([]) for name, output in self._outputs.items()}
         self._find_partial()
 
@@ -185,6 +192,11 @@ class State:
                 done.append(branch)
         self._find_partial()
         return done
+
+    def overload(self, ratio: float) -> None:
+        """Drop this share of the work from now on."""
+        if self.shedder is not None:
+            self.shedder.ratio = ratio
 
     @property
     def schemas(self) -> dict[str, pa.Schema]:
@@ -239,6 +251,7 @@ class State:
             "buffered": self.buffered.dump(),
             "new rows": self._new_rows,
             "latest": None if self._postponed is None else self._postponed.latest,
+            "shedding": None if self.shedder is None else self.shedder.meta(),
         }
 
     def dump(self) -> Arrays:
@@ -249,6 +262,8 @@ class State:
             found |= prefixed(f"consumption {name}", consumption.dump())
         if self._positions is not None:
             found |= prefixed("positions", self._positions.dump())
+        if self.shedder is not None:
+            found |= prefixed("shedding", self.shedder.dump())
         return found
 
     def load(self, arrays: Arrays, meta: dict[str, Any]) -> None:
@@ -271,6 +286,8 @@ class State:
             consumption.load(below(f"consumption {name}", arrays))
         if self._positions is not None:
             self._positions.load(below("positions", arrays))
+        if self.shedder is not None and meta.get("shedding"):
+            self.shedder.load(below("shedding", arrays), meta["shedding"], self.runs, self._reads)
 
     # --- one push
 
@@ -294,14 +311,27 @@ class State:
         return Batch(events, self._columns, self._unit, self._types)
 
     def _push(self, batch: Batch, watermark: Watermark | None) -> dict[str, pa.Table]:
-        taken = self._intake.take(batch)
-        self._network.begin(taken)
+        shedder = self.shedder
+        if shedder is not None:
+            shedder.begin(self.runs, self._reads, len(batch))
+        taken = self._intake.take(batch, None if shedder is None else shedder.thinning)
+        thinned = taken if shedder is None else shedder.after_intake(taken)
+        self._network.begin(taken, thinned)
         found: dict[str, list[Matches]] = {name: [] for name in self._outputs}
         for key, run in self.runs.items():
-            found[key[0]].append(run.push({name: taken[place] for name, place in self._reads[key].items()}, watermark))
+            if shedder is None or not shedder.active:
+                new = {name: taken[place] for name, place in self._reads[key].items()}
+            else:
+                new = shedder.rows_for(key, run, taken, thinned)
+            found[key[0]].append(run.push(new, watermark))
+        if shedder is not None and shedder.active:
+            shedder.after_joins()
         self._network.end()
         for name, consumption in self._consumptions.items():
             found[name] = consumption.decide(found[name], watermark)
+        if shedder is not None and shedder.active:
+            keys = {name: [key for key in self.runs if key[0] == name] for name in found}
+            shedder.end({k: m for n, ms in found.items() for k, m in zip(keys[n], ms, strict=True)}, taken)
         tables = {n: output.table(zip(found[n], self._scopes[n], strict=True)) for n, output in self._outputs.items()}
         self.buffered.keep(self._intake.live + (0 if self._positions is None else self._positions.waiting))
         self._network.count_kept()

@@ -18,7 +18,7 @@ from cepheid.engine.clock import Watermark
 from cepheid.engine.joiner import NONE, Rows
 from cepheid.engine.line import Line, Runs, end_of_window, joined_runs, line_of
 from cepheid.engine.matches import Matches
-from cepheid.engine.program import EVERY, BranchProgram, first_column, kleene_columns, last_column
+from cepheid.engine.program import EVERY, STARTS, BranchProgram, first_column, kleene_columns, last_column
 from cepheid.engine.relation import Tuples
 from cepheid.engine.run import BranchRun, Setting
 from cepheid.engine.snapshot import Arrays, below, prefixed
@@ -70,7 +70,8 @@ class StepwiseRun(BranchRun):
         for name in self._taken:
             if len(new[name]):
                 self._taken[name] = np.concatenate([self._taken[name], new[name]])
-        self._starts = np.concatenate([self._starts, new[self.program.branch.variables[0].name]])
+        starts = new.get(STARTS, new[self.program.branch.variables[0].name])
+        self._starts = np.concatenate([self._starts, starts])
         if watermark is None:
             return self._nothing()
         self._now = watermark

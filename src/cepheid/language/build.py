@@ -25,44 +25,44 @@ def ev(type: str, variable: str) -> EventVariable:
     return EventVariable(s.Event(type, variable))
 
 
-def seq(*parts: Part) -> Pattern:
-    """All parts, each before the next: ``SEQ(…)``.
+def seq(*parts: Part, critical: bool = False) -> Pattern:
+    """All parts, each before the next: ``SEQ(…)``. ``critical``: under overload it loses nothing (``NEVER SHED``).
 
     >>> print(seq(ev("Login", "l"), ev("Transfer", "t")).within("10 minutes"))
     PATTERN SEQ(Login l, Transfer t)
     WITHIN 10 minutes
     """
-    return Pattern(s.Sequence(_structures("seq", parts)))
+    return Pattern(s.Sequence(_structures("seq", parts)), critical=critical)
 
 
-def and_(*parts: Part) -> Pattern:
+def and_(*parts: Part, critical: bool = False) -> Pattern:
     """All parts, in any order: ``AND(…)``.
 
     >>> print(and_(ev("Login", "l"), ev("Alarm", "a")).within("1 hour"))
     PATTERN AND(Login l, Alarm a)
     WITHIN 1 hour
     """
-    return Pattern(s.Conjunction(_structures("and_", parts)))
+    return Pattern(s.Conjunction(_structures("and_", parts)), critical=critical)
 
 
-def or_(*parts: Part) -> Pattern:
+def or_(*parts: Part, critical: bool = False) -> Pattern:
     """Any one of the parts: ``OR(…)``.
 
     >>> print(or_(ev("Logout", "o"), ev("Expiry", "e")).within("1 hour"))
     PATTERN OR(Logout o, Expiry e)
     WITHIN 1 hour
     """
-    return Pattern(s.Disjunction(_structures("or_", parts)))
+    return Pattern(s.Disjunction(_structures("or_", parts)), critical=critical)
 
 
-def any_of(count: int, *events: EventVariable) -> Pattern:
+def any_of(count: int, *events: EventVariable, critical: bool = False) -> Pattern:
     """``count`` of the events, in any order: ``ANY(count, …)``.
 
     >>> print(any_of(2, ev("Fire", "f"), ev("Smoke", "s"), ev("Heat", "h")).within("1 minute"))
     PATTERN ANY(2, Fire f, Smoke s, Heat h)
     WITHIN 1 minute
     """
-    return Pattern(s.AnyOf(count, tuple(_event("any_of", e) for e in events)))
+    return Pattern(s.AnyOf(count, tuple(_event("any_of", e) for e in events)), critical=critical)
 
 
 def not_(event: EventVariable) -> Pattern:

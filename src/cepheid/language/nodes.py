@@ -80,6 +80,9 @@ class _Builder(Transformer[Token, Any]):
     def return_clause(self, meta: Meta, children: list[Any]) -> tuple[s.ReturnItem, ...]:
         return children[1]  # type: ignore[no-any-return]
 
+    def never_clause(self, meta: Meta, children: list[Any]) -> bool:
+        return True
+
     def return_items(self, meta: Meta, children: list[Any]) -> tuple[s.ReturnItem, ...]:
         return tuple(children)
 

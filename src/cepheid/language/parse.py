@@ -74,6 +74,7 @@ class _PatternReader:
             slide=slide,
             selection=self._nodes.get("USING", s.Selection()),
             output=self._nodes.get("RETURN"),
+            critical=self._nodes.get("NEVER", False),
             source=self._reader.source,
             span=span_of(tokens[0]).to(span_of(tokens[-1])),
         )
@@ -92,7 +93,7 @@ class _PatternReader:
                 hint += "; a keyword or several words as a name stand in backquotes"
             self._problem(f"{word} is given twice", tokens[0], hint=hint)
         elif late := [w for w in self._spans if CLAUSES.index(w) > CLAUSES.index(word)]:
-            order = " ".join(CLAUSES).replace("PARTITION", "PARTITION BY")
+            order = " ".join(CLAUSES).replace("PARTITION", "PARTITION BY").replace("NEVER", "NEVER SHED")
             self._problem(f"{word} stands after {late[0]}", tokens[0], expected=f"clauses in the order {order}")
         self._spans.setdefault(word, span_of(tokens[0]))
         before = len(self._reader.problems)

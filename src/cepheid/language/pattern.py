@@ -40,6 +40,7 @@ class Pattern(s.Node):
     slide: s.Window | None = None
     selection: s.Selection = field(default_factory=s.Selection)
     output: tuple[s.ReturnItem, ...] | None = None
+    critical: bool = False
     source: Source | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
@@ -79,6 +80,17 @@ class Pattern(s.Node):
         items = read_return(text) if text is not None else ()
         named = tuple(s.ReturnItem(_built(v), _checked_name(k)) for k, v in columns.items())
         return self._with(output=(*items, *named))
+
+    def never_shed(self, critical: bool = True) -> Pattern:
+        """Under overload it loses nothing, whatever others lose: ``NEVER SHED``.
+
+        >>> from cepheid import ev, seq
+        >>> print(seq(ev("Login", "l"), ev("Alarm", "a")).within("1 hour").never_shed())
+        PATTERN SEQ(Login l, Alarm a)
+        WITHIN 1 hour
+        NEVER SHED
+        """
+        return self._with(critical=critical)
 
 
 def _built(value: object) -> s.Expression:

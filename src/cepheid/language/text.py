@@ -35,6 +35,8 @@ def pattern_text(pattern: Pattern) -> str:
     if pattern.output is not None:
         items = (f"{expression_text(i.expression)} AS {quote_name(i.name)}" for i in pattern.output)
         lines.append(f"RETURN {', '.join(items)}")
+    if pattern.critical:
+        lines.append("NEVER SHED")
     return "\n".join(lines)
 
 

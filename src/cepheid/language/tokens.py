@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import pairwise
 
 from lark import Lark, Token
 
@@ -13,11 +14,13 @@ from cepheid.language.words import CLAUSES, KEYWORDS
 
 START_RULES = (
     "name_clause", "pattern_clause", "using_clause", "where_clause", "partition_clause", "within_clause",
-    "return_clause", "return_items", "return_item", "structure", "expression", "length", "unreadable",
+    "return_clause", "never_clause", "return_items", "return_item", "structure", "expression", "length", "unreadable",
 )  # fmt: skip
 
 _OPENING = frozenset({"LPAR", "LSQB", "LBRACE", "CASE"})
 _CLOSING = frozenset({"RPAR", "RSQB", "RBRACE", "END"})
+_NAMED = frozenset({"PATTERN", "NAME_KEYWORD", "AS", "DOT", "BY", "COMMA", "USING"})
+"""A word after one of these is a name."""
 
 
 @cache
@@ -59,7 +62,19 @@ def tokenize(source: Source, problems: list[Problem]) -> list[Token]:
                 token.type = "NAME_KEYWORD"
         tokens.append(token)
         previous = token.type
+    _find_never_shed(tokens)
     return tokens
+
+
+def _find_never_shed(tokens: Sequence[Token]) -> None:
+    """The two words are no keywords: elsewhere they are names."""
+    depth = 0
+    for place, (one, other) in enumerate(pairwise(tokens)):
+        depth += (one.type in _OPENING) - (one.type in _CLOSING)
+        if depth or (one.type, other.type) != ("NAME", "NAME") or (one.upper(), other.upper()) != ("NEVER", "SHED"):
+            continue
+        if place and tokens[place - 1].type not in _NAMED:
+            one.type, other.type = "NEVER", "SHED"
 
 
 def _unreadable(token: Token, source: Source) -> Problem:

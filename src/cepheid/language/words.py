@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-CLAUSES = ("NAME", "PATTERN", "USING", "WHERE", "PARTITION", "WITHIN", "RETURN")
+CLAUSES = ("NAME", "PATTERN", "USING", "WHERE", "PARTITION", "WITHIN", "RETURN", "NEVER")
 """The words that open a clause, in the order of the clauses."""
 
 KEYWORDS = frozenset(
@@ -14,7 +14,7 @@ KEYWORDS = frozenset(
         *("CASE", "WHEN", "THEN", "ELSE", "END", "TRUE", "FALSE"),
     }
 )
-"""Reserved in any case, except after a dot. NAME is one only where a pattern begins."""
+"""Reserved in any case, except after a dot. NAME is one only where a pattern begins, NEVER SHED where a clause does."""
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 

@@ -138,6 +138,7 @@ class NormalForm:
     branches: tuple[Branch, ...]
     selection: s.Selection
     output: tuple[s.ReturnItem, ...] | None
+    critical: bool = False  # it loses nothing under overload
 
     def __str__(self) -> str:
         return describe(self)

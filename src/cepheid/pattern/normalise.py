@@ -50,7 +50,7 @@ def normalise(pattern: Pattern, rewrites: tuple[Rewrite, ...] = REWRITES) -> Nor
         branches.append(branch)
     assert pattern.name is not None
     names = (s.event_of(leaf).variable for leaf in s.leaves(pattern.structure) if not isinstance(leaf, s.Negated))
-    return NormalForm(pattern.name, tuple(names), tuple(branches), pattern.selection, pattern.output)
+    return NormalForm(pattern.name, tuple(names), tuple(branches), pattern.selection, pattern.output, pattern.critical)
 
 
 def _branch(pattern: Pattern, structure: s.Structure) -> Branch:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.engine.compile import inline, kernel
+from cepheid.shed.drops import ALL, SAME_LEFT, SAME_RIGHT
 
 # A condition compares a value of the outer tuple with one of the inner tuple. It is a row of integers, and these are
 # its places: the operator, then for each side the slot (which event of the tuple), the column of the row store, and
@@ -23,6 +24,16 @@ CANDIDATES, STOPPED, REACHED = range(3)
 
 TIME, TIE = 0, 1
 """The first columns of the row store."""
+
+# A gate, at which pairs are counted and, under overload, dropped: its lines are settings, the level of each place, and
+# how many pairs were processed and dropped there. Where a pair stands is the time from the first event of its left
+# tuple, or from the start of that event's window if windows SLIDE, to the first event of its right tuple.
+SETTINGS, LEVELS, PROCESSED, DROPPED = range(4)
+# The settings. IS_LEFT: whether the outer tuples are the left ones. ANCHOR: which event of a left tuple says whether it
+# is in the control group. ALIKE: which pairs share their fate where only some are dropped. SHEDS: whether any are.
+SHIFT, OFFSET, STEP, IS_LEFT, ANCHOR, ALIKE, SHEDS = range(7)
+CONTROL = 64
+"""One of so many left tuples, by its anchor, is in the control group: of its pairs none is dropped."""
 
 
 @inline
@@ -66,11 +77,21 @@ def bucket_of(key, buckets):
     return ((folded * 2654435769) >> 20) & (buckets - 1)
 
 
+@inline
+def mixed(number):
+    """A number in which every bit depends on all bits of another, below 2^31: no stream is in step with it."""
+    number = (number ^ (number >> 31)) & 0x7FFFFFFF
+    number = (number * 0x45D9F3B) & 0x7FFFFFFFFFFFFF
+    number = (number ^ (number >> 16)) & 0x7FFFFFFF
+    number = (number * 0x45D9F3B) & 0x7FFFFFFFFFFFFF
+    return (number ^ (number >> 16)) & 0x7FFFFFFF
+
+
 @kernel
 def join(
     outer, outer_lo, outer_hi, inner, inner_lo, inner_hi,
     low, high, window, after, before, conditions, values, floats, base, ties,
-    key_slot, key_column, keys, heads, links, in_order, exists, limit,
+    key_slot, key_column, keys, heads, links, in_order, exists, limit, gate,
 ):  # fmt: skip
     """Pairs (o, i) of tuples, and counts.
 
@@ -83,7 +104,11 @@ def join(
     older one. ``in_order``: whether a chain goes back in time all the way; then the outer tuples are taken from the
     last to the first, and what is too late for one is too late for all that follow.
     ``exists``: whether one inner tuple for each outer one is enough.
+    ``gate``: if it is not empty, pairs are counted in it, by where they stand. If it sheds, those of the control group
+    are counted, and those that are dropped.
     """
+    gated = gate.shape[0] > 0
+    sheds = gated and gate[SETTINGS, SHEDS] == 1
     n_conditions = conditions.shape[0]
     counts = np.zeros(REACHED + 1 + n_conditions, dtype=np.int64)
     candidates = 0
@@ -156,6 +181,42 @@ def join(
                 i = links[i]
                 if keys[this] != key:
                     continue
+            if gated:
+                if gate[SETTINGS, IS_LEFT] == 1:
+                    origin, place = outer_lo[o], inner_lo[this]
+                else:
+                    origin, place = inner_lo[this], outer_lo[o]
+                if gate[SETTINGS, STEP] > 0:
+                    origin -= origin % gate[SETTINGS, STEP]
+                place = (place - origin + gate[SETTINGS, OFFSET]) >> gate[SETTINGS, SHIFT]
+                if 0 <= place < gate.shape[1]:
+                    if not sheds:
+                        gate[PROCESSED, place] += 1
+                    else:
+                        level = gate[LEVELS, place]
+                        alike = gate[SETTINGS, ALIKE]
+                        if gate[SETTINGS, IS_LEFT] == 1:
+                            anchor = outer[o, gate[SETTINGS, ANCHOR]]
+                            of_outer, of_inner = alike != SAME_RIGHT, alike != SAME_LEFT
+                        else:
+                            anchor = inner[this, gate[SETTINGS, ANCHOR]]
+                            of_outer, of_inner = alike != SAME_LEFT, alike != SAME_RIGHT
+                        if mixed(anchor) % CONTROL == 0:
+                            gate[PROCESSED, place] += 1
+                        elif level > 0:
+                            lot = np.int64(0)
+                            if level < ALL:
+                                if alike == SAME_RIGHT:
+                                    lot = mixed(origin)
+                                if of_outer:
+                                    for a in range(outer.shape[1]):
+                                        lot = mixed(lot + outer[o, a])
+                                if of_inner:
+                                    for b in range(inner.shape[1]):
+                                        lot = mixed(lot + inner[this, b])
+                            if lot % ALL < level:
+                                gate[DROPPED, place] += 1
+                                continue
             candidates += 1
             if inner_lo[this] < start or inner_hi[this] > end:
                 continue

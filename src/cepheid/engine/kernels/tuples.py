@@ -44,7 +44,7 @@ def join_tuples(
     o, i, counts = _join(
         outer, outer_lo, outer_hi, inner, inner_lo, inner_hi,
         low, high, window, after, before, conditions, values, floats, base, ties,
-        key_slot, key_column, keys, heads, links, in_order, False, limit,
+        key_slot, key_column, keys, heads, links, in_order, False, limit, np.empty((0, 0), dtype=np.int64),
     )  # fmt: skip
     rows, lo, hi = _put_together(outer, outer_lo, outer_hi, inner, inner_lo, inner_hi, o, i, outer_to, inner_to)
     return rows, lo, hi, counts

@@ -1,0 +1,36 @@
+"""What a strategy decides: which pairs of tuples, and which events, are dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+ALL = 1024
+"""A level is how many of so many pairs are dropped."""
+
+EACH_PAIR, SAME_LEFT, SAME_RIGHT = range(3)
+"""Where only some pairs are dropped, which of them share their fate: none, those of one partial match, or those of one
+event in one window."""
+
+
+@dataclass(frozen=True)
+class Drops:
+    """``levels``: for each line of the model and each place. ``thin``: for each leaf, the part of its events.
+
+    ``kind`` says it in words. ``work``, ``loss``: which parts of the work are left, and of the matches' worth lost, as
+    far as that can be told.
+    """
+
+    kind: str
+    levels: npt.NDArray[np.int64]
+    alike: int = EACH_PAIR
+    thin: Mapping[int, float] = field(default_factory=dict)
+    work: float = 1.0
+    loss: float = 0.0
+    pairs: bool = field(init=False)  # whether any are dropped
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pairs", bool(self.levels.any()))

@@ -1,0 +1,289 @@
+"""What is known about pairs of a partial match and an event: how many there are, and how many matches come of them.
+
+The utility table, the virtual window and the threshold array of hSPICE. A line of the table is a state with a type of
+events: in a plan of joins a state takes events of one type, so most of the paper's cells need not be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers: TypeAlias = "npt.NDArray[np.float64]"
+Bins: TypeAlias = "npt.NDArray[np.int64]"
+
+FADES = 0.5
+"""When a model is made anew, what was known before counts so much less, …"""
+WINDOWS, KNOWN = 32, 2048
+"""… if it is of so many windows and of so many matches, or of many more windows: what is rare takes long to learn."""
+STEPS = 4096
+"""A threshold array has no more places: it stands for the virtual window, whose pairs may be millions."""
+
+
+@dataclass(frozen=True)
+class ThresholdArray:
+    """For each number of pairs to drop from a window, up to which utility they are to be dropped.
+
+    >>> import numpy as np
+    >>> array = ThresholdArray.of(np.array([0.0, 0.5, 0.2]), np.array([2.0, 1.0, 1.0]))
+    >>> [array.at(pairs) for pairs in (1, 2, 3, 4)]
+    [0.0, 0.0, 0.2, 0.5]
+    """
+
+    utilities: Numbers
+    total: float
+
+    @classmethod
+    def of(cls, utilities: Numbers, occurrences: Numbers) -> ThresholdArray:
+        """From the pairs of a virtual window: their utilities, and how often each occurs."""
+        there = occurrences > 0
+        utilities, occurrences = utilities[there], occurrences[there]
+        order = np.argsort(utilities, kind="stable")
+        accumulated = np.cumsum(occurrences[order])
+        total = float(accumulated[-1]) if len(accumulated) else 0.0
+        steps = max(1, min(STEPS, int(np.ceil(total))))
+        wanted = np.arange(1, steps + 1) * (total / steps)
+        where = np.searchsorted(accumulated, wanted * (1 - 1e-12))
+        return cls(utilities[order][np.minimum(where, len(order) - 1)] if len(order) else np.zeros(0), total)
+
+    def at(self, pairs: float) -> float:
+        """Drop what has this utility or less, and so many pairs are dropped; below all of them where none are."""
+        if pairs <= 0 or not len(self.utilities):
+            return -np.inf
+        step = int(np.ceil(pairs / self.total * len(self.utilities) * (1 - 1e-12)))
+        return float(self.utilities[min(max(step, 1), len(self.utilities)) - 1])
+
+
+def shares_up_to(utilities: Numbers, occurrences: Numbers, pairs: float) -> Numbers:
+    """Which part of each kind of pairs to drop, the least useful first, so that ``pairs`` of them are dropped.
+
+    Algorithm 1 of the paper drops all that are as useful as the threshold; where these are many, and in patterns with
+    ANY they are, only so many of them are dropped as must be.
+
+    >>> import numpy as np
+    >>> shares_up_to(np.array([0.0, 0.5, 0.2]), np.array([2.0, 4.0, 1.0]), 4.0).tolist()
+    [1.0, 0.25, 1.0]
+    """
+    threshold = ThresholdArray.of(utilities, occurrences).at(pairs)
+    below, at = (utilities < threshold), (utilities == threshold)
+    left, equal = pairs - float(occurrences[below].sum()), float(occurrences[at].sum())
+    part = min(max(left / equal, 0.0), 1.0) if equal > 0 else 0.0
+    return np.where(below, 1.0, np.where(at, part, 0.0))
+
+
+@dataclass
+class Sample:
+    """Some of the tuples that were made last: for each line that they went through, the place; -1 for the others."""
+
+    room: int
+    paths: Bins
+    weights: Numbers
+    odd: npt.NDArray[np.bool_]
+    size: int = 0
+    next: int = 0
+
+    @classmethod
+    def of(cls, room: int, lines: int) -> Sample:
+        return cls(room, np.full((room, lines), -1, dtype=np.int64), np.ones(room), np.zeros(room, dtype=np.bool_))
+
+    def add(self, paths: Mapping[int, Bins], count: int, weight: float = 1.0, *, odd: bool = False) -> None:
+        """Some tuples, by line; the oldest leave for them. ``odd``: of a window with an odd number."""
+        where = (self.next + np.arange(count)) % self.room
+        self.paths[where] = -1
+        for line, bins in paths.items():
+            self.paths[where, line] = bins
+        self.weights[where] = weight
+        self.odd[where] = odd
+        self.next = int((self.next + count) % self.room)
+        self.size = min(self.room, self.size + count)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A state, with the type of the events that it takes.
+
+    ``opens``: its pairs are of an event and no partial match yet. ``left``, ``right``: the lines of the joins that make
+    its tuples, -1 where that is an event; ``leaf``: which leaf it takes its event from, -1 where it takes tuples of a
+    join. ``kept``: none of its pairs may be dropped. ``evaluations``: the work of a pair, in candidates.
+    ``zero``: the place of an event that has the time of the partial match's origin.
+    """
+
+    key: Hashable
+    type: str
+    opens: bool = False
+    left: int = -1
+    right: int = -1
+    leaf: int = -1
+    kept: bool = False
+    evaluations: float = 1.0
+    zero: int = 0
+
+
+COUNTED = ("pairs", "completed", "worth", "odd_worth", "born")
+MATCHES, TUPLES = 2048, 128
+"""So many of the last matches, and tuples of each join, are remembered."""
+
+
+@dataclass
+class Model:
+    """Counts, by line and place."""
+
+    bins: int
+    lines: list[Line] = field(default_factory=list)
+    pairs: Numbers = field(init=False)
+    completed: Numbers = field(init=False)  # matches that such pairs are in
+    worth: Numbers = field(init=False)  # the same, by the weights of their patterns
+    odd_worth: Numbers = field(init=False)  # … in every other window
+    windows: float = 0.0
+    observed: float = 0.0  # pairs, since the model was last made
+    ready: bool = False
+    settled: bool = False  # whether it has seen enough for more of the same to change little
+    seen_matches: float = 0.0
+    matches: Sample = field(init=False)
+    tuples: list[Sample] = field(default_factory=list)  # of each line
+    born: Numbers = field(init=False)  # tuples of each line, by the place of their last event
+    events: dict[int, float] = field(default_factory=dict)  # of each leaf
+
+    def __post_init__(self) -> None:
+        self.pairs = np.zeros((0, self.bins))
+        self.completed, self.worth, self.odd_worth, self.born = (self.pairs.copy() for _ in range(4))
+        self.matches = Sample.of(MATCHES, 0)
+
+    @property
+    def keys(self) -> list[Hashable]:
+        return [line.key for line in self.lines]
+
+    def place(self, lines: Sequence[Line]) -> None:
+        """Have these lines; what is known of those that were there before is kept. New ones are to be learned first."""
+        if list(lines) == self.lines:
+            return
+        old = {line.key: place for place, line in enumerate(self.lines)}
+        source = np.array([old.get(line.key, -1) for line in lines], dtype=np.int64)
+        if (source < 0).any():
+            self.ready, self.settled, self.observed = False, False, 0.0
+
+        def moved(array: Any, empty: float) -> Any:
+            found = np.full((*array.shape[:-1], len(lines)), empty, dtype=array.dtype)
+            found[..., source >= 0] = array[..., source[source >= 0]]
+            return found
+
+        for name in COUNTED:
+            setattr(self, name, np.ascontiguousarray(moved(getattr(self, name).T, 0).T))
+        samples = [self.tuples[place] if place >= 0 else Sample.of(TUPLES, 0) for place in source.tolist()]
+        for sample in (self.matches, *samples):
+            wider = sample.paths.shape[1] == len(self.lines)
+            sample.paths = moved(sample.paths, -1) if wider else np.full((sample.room, len(lines)), -1, dtype=np.int64)
+        self.tuples, self.lines = samples, list(lines)
+
+    # --- observations
+
+    def saw(self, line: int, bins: Numbers | Bins, each: float = 1.0) -> None:
+        """So many pairs, by place; ``each`` stands for so many."""
+        self.pairs[line] += bins * each
+        self.observed += float(bins.sum())
+
+    def saw_pair(self, line: int, place: int) -> None:
+        """An event was processed with a partial match: the paper's contribution observation."""
+        self.pairs[line, place] += 1
+        self.observed += 1
+
+    def saw_completed(self, line: int, places: Bins, weight: float = 1.0, count: float = 1.0) -> None:
+        """Pairs that matches have come of."""
+        found = np.bincount(places, minlength=self.bins) * count
+        self.completed[line] += found
+        self.worth[line] += weight * found
+        if self.odd:
+            self.odd_worth[line] += weight * found
+
+    @property
+    def odd(self) -> bool:
+        """Whether this window is one of every other: what is learned in some is judged by the others."""
+        return int(self.windows) % 2 == 1
+
+    def make(self) -> None:
+        """Use what was seen from now on, and let it fade as more is seen."""
+        self.ready = True
+        self.observed = 0.0
+        enough = self.windows >= WINDOWS and self.seen_matches >= KNOWN
+        if not enough and self.windows < 16 * WINDOWS:
+            return
+        self.settled = True
+        self.seen_matches *= FADES
+        for name in COUNTED:
+            getattr(self, name)[:] *= FADES
+        self.windows *= FADES
+        self.events = {leaf: FADES * count for leaf, count in self.events.items()}
+
+    # --- what it says
+
+    def utilities(self, prior: float = 0.0) -> Numbers:
+        """The utility table (equation 5): the worth of the matches that come of a pair, on average.
+
+        Where a partial match completes at most once, as in the paper, this is the probability that the event belongs to
+        it and it completes. ``prior``: so many pairs of the line's average are added to each place.
+        """
+        return _ratio(self.worth, self.pairs, prior)
+
+    def completions(self, prior: float = 0.0) -> Numbers:
+        """The same in matches, whatever their pattern's weight."""
+        return _ratio(self.completed, self.pairs, prior)
+
+    def virtual_window(self) -> Numbers:
+        """How many times events are processed with partial matches in a window, by line and place."""
+        return self.pairs / max(self.windows, 1e-300)
+
+    def promises(self, line: int, of: int) -> Numbers:
+        """For each age of a partial match of one line, how many matches come of it at the join of another."""
+        zero, born = self.lines[of].zero, self.born[line]
+        alive = np.cumsum(born)
+        alive[:zero] = alive[-1]  # events from before meet it when it is made
+        rate = np.divide(self.completed[of], alive, out=np.zeros(self.bins), where=alive > 0)
+        found: Numbers = np.cumsum(rate[::-1])[::-1]
+        return found
+
+    # --- snapshots
+
+    def dump(self) -> dict[str, npt.NDArray[Any]]:
+        arrays: dict[str, npt.NDArray[Any]] = {name: getattr(self, name) for name in COUNTED}
+        for place, sample in enumerate((self.matches, *self.tuples)):
+            arrays[f"paths {place}"] = sample.paths[: sample.size]
+            arrays[f"weights {place}"] = sample.weights[: sample.size]
+            arrays[f"odd {place}"] = sample.odd[: sample.size]
+        return arrays
+
+    def meta(self) -> dict[str, Any]:
+        return {
+            "windows": self.windows,
+            "observed": self.observed,
+            "ready": self.ready,
+            "settled": self.settled,
+            "matches": self.seen_matches,
+            "next": [sample.next for sample in (self.matches, *self.tuples)],
+            "events": list(self.events.items()),
+        }
+
+    def load(self, arrays: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Any]) -> None:
+        """Take what :meth:`dump` and :meth:`meta` gave, for the same lines."""
+        for name in COUNTED:
+            setattr(self, name, arrays[name].copy())
+        for place, (sample, then) in enumerate(zip((self.matches, *self.tuples), meta["next"], strict=True)):
+            found = arrays[f"paths {place}"]
+            sample.size, sample.next = len(found), then
+            sample.paths[: len(found)], sample.weights[: len(found)] = found, arrays[f"weights {place}"]
+            sample.odd[: len(found)] = arrays[f"odd {place}"]
+        self.windows, self.observed, self.ready = meta["windows"], meta["observed"], meta["ready"]
+        self.seen_matches, self.settled = meta["matches"], meta["settled"]
+        self.events = {int(leaf): count for leaf, count in meta["events"]}
+
+
+def _ratio(found: Numbers, pairs: Numbers, prior: float) -> Numbers:
+    if prior:
+        mean = found.sum(axis=1, keepdims=True) / np.maximum(pairs.sum(axis=1, keepdims=True), 1e-300)
+        smoothed: Numbers = (found + prior * mean) / (pairs + prior)
+        return smoothed
+    ratio: Numbers = np.divide(found, pairs, out=np.zeros_like(found), where=pairs > 0)
+    return ratio

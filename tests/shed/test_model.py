@@ -1,0 +1,137 @@
+"""The model of hSPICE: its utility table, virtual window and threshold array."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepheid
+from cepheid.shed.model import Line, Model, ThresholdArray, shares_up_to
+
+# The paper's example 2, SEQ(A; B) in windows of five events. Each window is the type at each position, and at which
+# positions an event contributes to the window's partial match. Figure 3 shows what came of the six of them.
+WINDOWS = [
+    ("AABBA", {0, 3}),  # completes
+    ("AABBB", {0, 4}),  # completes
+    ("AAABB", {2, 4}),  # completes
+    ("AAABB", {2}),
+    ("AAAAB", {3}),
+    ("AAAAB", {3}),
+]
+
+
+def observed() -> Model:
+    """What the automaton of the example sees, event by event."""
+    model = Model(5)
+    lines = [("s0", "A"), ("s0", "B"), ("s1", "A"), ("s1", "B")]
+    model.place([Line(key, key[1]) for key in lines])
+    for types, contributing in WINDOWS:
+        state, contributed = "s0", []
+        for position, type_ in enumerate(types):
+            if state == "s2":
+                break
+            line = lines.index((state, type_))
+            model.saw_pair(line, position)
+            if position in contributing:
+                contributed.append((line, position))
+                state = "s1" if state == "s0" else "s2"
+        if state == "s2":
+            for line, position in contributed:
+                model.saw_completed(line, np.array([position]))
+        model.windows += 1
+    return model
+
+
+def test_the_worked_example_of_the_paper() -> None:
+    """Figure 4, in per cent."""
+    table = dict(zip(["s0 A", "s0 B", "s1 A", "s1 B"], np.rint(100 * observed().utilities()).tolist(), strict=True))
+    assert table == {
+        "s0 A": [33, 0, 25, 0, 0],
+        "s0 B": [0, 0, 0, 0, 0],
+        "s1 A": [0, 0, 0, 0, 0],
+        "s1 B": [0, 0, 0, 25, 40],
+    }
+
+
+def test_the_worked_example_in_a_plan_of_joins() -> None:
+    """The engine sees what the automaton sees, where an event meets a partial match: B at state s1."""
+    events = []
+    for window, (types, contributing) in enumerate(WINDOWS):
+        # In a plan of joins an A that does not contribute opens no partial match, and after its end a match is no more
+        # looked at: so the last event of the first window has another type.
+        for position, type_ in enumerate(types):
+            if type_ == "A" and position not in contributing:
+                continue
+            events.append({"ts": 5 * window + position, "type": type_, "x": int(position in contributing)})
+    engine = cepheid.Engine(
+        [cepheid.parse("PATTERN SEQ(A a, B b) WHERE a.x <= b.x WITHIN 5 SLIDE 5")],
+        planner="pattern_order",
+        shed=cepheid.HSpice(observations=1_000_000),
+    )
+    session = engine.open()
+    for event in events:
+        session.push(pa.Table.from_pylist([event]))
+    assert session.close().num_rows == 0
+    (state,) = session._states
+    assert state.shedder is not None
+    state.shedder._count()
+    model, survey = state.shedder.model, state.shedder._survey
+    assert survey is not None
+    (line,) = [place for place, line in enumerate(model.lines) if not line.opens]
+    assert model.lines[line].type == "B"
+    places = survey.places[line]
+    utilities = [int(np.rint(100 * model.utilities()[line, (p + places.offset) >> places.shift])) for p in range(5)]
+    assert utilities == [0, 0, 0, 25, 40]
+
+
+def test_the_virtual_window_is_the_average_over_windows() -> None:
+    window = observed().virtual_window()
+    assert window.sum() == pytest.approx(sum(4 if n == 0 else 5 for n in range(6)) / 6)  # the first one ends early
+    assert window[0].tolist() == pytest.approx([1, 4 / 6, 4 / 6, 2 / 6, 0])
+
+
+def test_the_threshold_array_of_the_example() -> None:
+    model = observed()
+    array = ThresholdArray.of(model.utilities().ravel(), model.pairs.ravel())
+    counts = sorted(zip(model.utilities().ravel().tolist(), model.pairs.ravel().tolist(), strict=True))
+    every = [utility for utility, count in counts for _ in range(int(count))]
+    assert [array.at(pairs) for pairs in range(1, len(every) + 1)] == pytest.approx(every)
+    assert array.at(0) == -np.inf
+
+
+cells = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.1, 0.25, 0.5]) | st.floats(0, 1), st.integers(0, 5000)), min_size=1, max_size=40
+)
+
+
+@given(cells, st.floats(0, 1))
+def test_as_much_is_dropped_as_was_promised(cells: list[tuple[float, int]], share: float) -> None:
+    """From the virtual window, ρ_v pairs: the least useful ones, and of those at the threshold no more than needed."""
+    utilities, occurrences = (np.array(column, dtype=np.float64) for column in zip(*cells, strict=True))
+    wanted = share * occurrences.sum()
+    parts = shares_up_to(utilities, occurrences, wanted)
+    dropped = float((parts * occurrences).sum())
+    resolution = occurrences.sum() / 4096 + 1e-6  # the array is no longer than that
+    assert abs(dropped - wanted) <= resolution
+    worst_dropped = max((u for u, p, n in zip(utilities, parts, occurrences, strict=True) if p > 0 and n), default=0.0)
+    best_kept = min((u for u, p, n in zip(utilities, parts, occurrences, strict=True) if p < 1 and n), default=1.0)
+    assert worst_dropped <= best_kept
+
+
+def test_new_plans_are_learned_anew_and_old_ones_kept() -> None:
+    model = Model(4)
+    model.place([Line("one", "A"), Line("two", "B")])
+    model.saw(0, np.array([1, 2, 3, 4]))
+    model.saw_completed(0, np.array([1, 1]))
+    model.matches.add({0: np.array([1, 1])}, 2)
+    model.make()
+    model.place([Line("three", "C"), Line("one", "A")])
+    assert not model.ready
+    assert model.pairs.tolist() == [[0, 0, 0, 0], [1, 2, 3, 4]]
+    assert model.matches.paths[:2].tolist() == [[-1, 1], [-1, 1]]
+    model.make()
+    model.place([Line("one", "A")])
+    assert model.ready
