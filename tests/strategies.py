@@ -387,6 +387,7 @@ def written_patterns(draw: Draw) -> Pattern:
         slide=base.slide,
         selection=base.selection if fits else s.Selection(s.Strategy.SKIP_TILL_ANY, base.selection.consume),
         output=output,
+        critical=draw(st.booleans()),
     )
 
 

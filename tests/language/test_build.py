@@ -152,3 +152,26 @@ def test_registered_functions() -> None:
     ]:
         with pytest.raises((ValueError, TypeError), match=error):
             cepheid.register_function(name, function, returns=returns)  # type: ignore[arg-type]
+
+
+def test_never_shed_is_a_clause_and_its_words_are_names_elsewhere() -> None:
+    critical = cepheid.parse("PATTERN SEQ(A a, B b) WHERE a.x > 1 WITHIN 10 RETURN a.x never shed")
+    assert critical == cepheid.parse("PATTERN SEQ(A a, B b) WHERE a.x > 1 WITHIN 10 RETURN a.x AS x NEVER SHED")
+    assert critical.critical
+    assert critical == cepheid.parse("PATTERN SEQ(A a, B b) WHERE a.x > 1 WITHIN 10 RETURN a.x").never_shed()
+    plain = cepheid.parse("NAME never PATTERN never shed WHERE shed.never > 1 WITHIN 10 RETURN shed.shed AS never")
+    assert not plain.critical
+    assert cepheid.parse(str(plain)) == plain
+    a, b = cepheid.ev("A", "a"), cepheid.ev("B", "b")
+    for made in (cepheid.seq, cepheid.and_, cepheid.or_):
+        assert made(a, b, critical=True).critical
+    assert cepheid.any_of(1, a, b, critical=True).critical
+    with pytest.raises(ValueError, match="belong to the whole pattern"):
+        cepheid.seq(cepheid.and_(a, b, critical=True))
+
+
+def test_never_shed_stands_last() -> None:
+    with pytest.raises(cepheid.PatternError, match="WITHIN stands after NEVER"):
+        cepheid.parse("PATTERN A a NEVER SHED WITHIN 10")
+    with pytest.raises(cepheid.PatternError):
+        cepheid.parse("PATTERN A a WITHIN 10 NEVER")

@@ -20,7 +20,6 @@ from cepheid.engine.negation import REJECTED
 from cepheid.engine.output import Output
 from cepheid.engine.planning import Planning
 from cepheid.engine.program import BranchProgram
-from cepheid.engine.shedding import Lost
 from cepheid.engine.snapshot import Arrays, below, from_array, pack, plan_to_json, prefixed, to_array
 from cepheid.engine.state import State
 from cepheid.engine.tally import CANDIDATES, Tally
@@ -35,6 +34,7 @@ from cepheid.pattern.read import parse
 from cepheid.pattern.schema import columns_of
 from cepheid.plan.sharing.plan import SharedPlan
 from cepheid.plan.tree import Plan
+from cepheid.shed.lost import Lost
 from cepheid.shed.strategies import Strategy
 from cepheid.stats.estimates import Estimates
 

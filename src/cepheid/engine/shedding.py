@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +24,7 @@ from cepheid.engine.survey import BINS, Survey, survey
 from cepheid.engine.vector import Mask
 from cepheid.shed.choose import choose
 from cepheid.shed.drops import ALL, Drops
+from cepheid.shed.lost import Lost
 from cepheid.shed.model import Model
 from cepheid.shed.strategies import Strategy
 
@@ -39,35 +40,6 @@ FIRST, MANY, TOGETHER = 64, 256, 16
 """The first pushes are all looked at, and those of many events until enough is known. Gates are read after so many
 pushes, or after many events."""
 FEWEST = 1e-3
-
-
-@dataclass
-class Lost:
-    """What was dropped, and what that is expected to have cost."""
-
-    events: int = 0
-    pairs: int = 0
-    partial_matches: int = 0
-    matches: int = 0  # that were found in the meantime, by patterns that may be shed
-    false_negatives: float = 0.0
-    false_positives: float = 0.0
-
-    def add(self, other: Lost) -> None:
-        for name, value in asdict(other).items():
-            setattr(self, name, getattr(self, name) + value)
-
-    def report(self) -> dict[str, float]:
-        right = max(self.matches - self.false_positives, 0.0)
-        true = right + self.false_negatives
-        return {
-            "events dropped": self.events,
-            "pairs dropped": self.pairs,
-            "partial matches dropped": self.partial_matches,
-            "matches": self.matches,
-            "estimated false negatives": self.false_negatives,
-            "estimated false positives": self.false_positives,
-            "estimated recall": right / true if true > 0 else 1.0,
-        }
 
 
 class Shedder:
