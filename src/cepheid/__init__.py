@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from cepheid.engine.session import Session
     from cepheid.local.explain.explain import Explanation, explain
     from cepheid.local.match import match
+    from cepheid.local.stream.result import StreamResult
+    from cepheid.local.stream.run import run
+    from cepheid.local.stream.runner import StreamError
+    from cepheid.local.stream.sources import Replay
     from cepheid.local.why.why import Diagnosis, why
     from cepheid.plan.sharing.plan import Sharing
 
@@ -37,6 +41,10 @@ _LAZY = {
     "Explanation": "cepheid.local.explain.explain",
     "explain": "cepheid.local.explain.explain",
     "match": "cepheid.local.match",
+    "Replay": "cepheid.local.stream.sources",
+    "StreamError": "cepheid.local.stream.runner",
+    "StreamResult": "cepheid.local.stream.result",
+    "run": "cepheid.local.stream.run",
     "why": "cepheid.local.why.why",
 }
 
@@ -60,9 +68,12 @@ __all__ = [
     "Pattern",
     "PatternError",
     "Problem",
+    "Replay",
     "SchemaError",
     "Session",
     "Sharing",
+    "StreamError",
+    "StreamResult",
     "Threshold",
     "Unconditional",
     "Variable",
@@ -84,6 +95,7 @@ __all__ = [
     "parse_all",
     "previous",
     "register_function",
+    "run",
     "seq",
     "why",
 ]

@@ -1,8 +1,8 @@
 """The overload detector: how much work must be dropped so that events stay within a bound on their latency.
 
 With R events a second coming in and μ a second being served, ``1 − μ/R`` of the work is too much (the paper's ρ, per
-window, is that share of the window's events). R and μ are measured; and since no strategy drops exactly what it is told,
-the share is corrected by what came of it, so that the queue settles at a level instead of swinging around it.
+window, is that share of the window's events). R and μ are measured; and since no strategy drops exactly what it is
+told, the share is corrected by what came of it, so that the queue settles at a level instead of swinging around it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ LEVEL = 0.5
 CALM = 0.25
 """… and shedding ends when nothing need be dropped and the wait was below this part of it, for one bound."""
 RISE, FALL = 1.0, 0.5
-"""How fast a share is corrected that is too small, or too large, in parts of the error per bound. Strategies overreact, and
-partial matches of before weigh on: who gives back slowly does not swing."""
+"""How fast a share is corrected that is too small, or too large, in parts of the error per bound. Strategies overreact,
+and partial matches of before weigh on: who gives back slowly does not swing."""
 DRAIN = 0.25
 """The same for a queue that is not at its level."""
 MOST = 0.99
@@ -59,7 +59,8 @@ class OverloadDetector:
 
     @property
     def service_rate(self) -> float:
-        """Events that are served in a second of work, with what is dropped now. Without dropping it is the paper's μ."""
+        """Events that are served in a second of work, with what is dropped now. Without dropping it is the paper's
+        μ."""
         return self._service.value
 
     def wait(self, queued: int, waited: float) -> float:
@@ -103,7 +104,8 @@ class OverloadDetector:
         self._effort = effort if change > 0 or effort >= LEAST else 0.0
 
     def _share(self, over: float) -> float:
-        """``over``: seconds that the oldest has waited for longer than is safe. It cannot wait for the queue to settle."""
+        """``over``: seconds that the oldest has waited for longer than is safe. It cannot wait for the queue to
+        settle."""
         emergency = over / ((1 - self.safety) * self.latency_bound / 2)
         ratio = min(max(-math.expm1(-self._effort), emergency), MOST)
         return ratio if ratio >= LEAST else 0.0
