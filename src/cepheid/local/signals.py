@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import select
 import signal
 import socket
@@ -33,7 +34,8 @@ class Stop:
     def ask(self) -> None:
         if not self._asked:
             self._asked = True
-            self._mouth.send(b"!")
+            with contextlib.suppress(OSError):  # closed: nobody waits any more
+                self._mouth.send(b"!")
 
     def fileno(self) -> int:
         return self._ear.fileno()
@@ -53,6 +55,8 @@ class Stop:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._restore()
+        self._ear.close()
+        self._mouth.close()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
