@@ -7,6 +7,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,8 @@ class World:
     def run(self, seconds: float) -> World:
         rng = random.Random(0)
         detector, size = OverloadDetector(self.bound, 0.8), BatchSize(0.05 * self.bound, 65_536)
-        queue: deque[tuple[float, float]] = deque()
+        queue: deque[tuple[float, int]] = deque()
+        batch: list[tuple[float, int]]
         now, came, kept, arrived, owed, pushes = 0.0, 0.0, 1.0, 0, 0.0, 0
         while now < seconds:
             while came <= now:
@@ -90,7 +92,7 @@ def steady(rate: float) -> Callable[[float], float]:
     return lambda now: rate * MU
 
 
-PLANTS = {
+PLANTS: dict[str, Any] = {
     "exact": {},
     "with overhead": {"overhead": 0.15},
     "weak": {"power": 0.6},

@@ -25,7 +25,7 @@ PATIENCE = 10.0
 """Seconds in which a broker answers, or there is none."""
 
 
-class KafkaSourceError(CepheidError):
+class KafkaStreamError(CepheidError):
     """What Kafka said."""
 
 
@@ -72,7 +72,7 @@ class KafkaSource:
                     elif error.code() == _client().KafkaError._PARTITION_EOF:
                         open_partitions.discard(message.partition())
                     else:
-                        raise KafkaSourceError(f"kafka://{self.servers}/{self.topic}: {error.str()}")
+                        raise KafkaStreamError(f"kafka://{self.servers}/{self.topic}: {error.str()}")
                 if values:
                     yield Chunk(parser.table(b"\n".join(values)), came)
         finally:
@@ -94,12 +94,12 @@ class KafkaSource:
         try:
             found = consumer.list_topics(self.topic, timeout=PATIENCE).topics[self.topic]
             if found.error is not None:
-                raise KafkaSourceError(f"kafka://{self.servers}/{self.topic}: {found.error.str()}")
+                raise KafkaStreamError(f"kafka://{self.servers}/{self.topic}: {found.error.str()}")
             begin = kafka.OFFSET_BEGINNING if self.start == "earliest" else kafka.OFFSET_END
             consumer.assign([kafka.TopicPartition(self.topic, number, begin) for number in found.partitions])
         except kafka.KafkaException as error:
             consumer.close()
-            raise KafkaSourceError(f"kafka://{self.servers}: {error.args[0].str()}") from None
+            raise KafkaStreamError(f"kafka://{self.servers}: {error.args[0].str()}") from None
         except BaseException:
             consumer.close()
             raise
@@ -135,7 +135,7 @@ class KafkaSink:
         left = self._producer.flush(3 * PATIENCE)
         self._check()
         if left:
-            raise KafkaSourceError(f"{self._name}: {left} matches were not taken in within {3 * PATIENCE:.0f} s")
+            raise KafkaStreamError(f"{self._name}: {left} matches were not taken in within {3 * PATIENCE:.0f} s")
 
     def _delivered(self, error: Any, message: Any) -> None:
         if error is not None:
@@ -143,7 +143,7 @@ class KafkaSink:
 
     def _check(self) -> None:
         if self._failed is not None:
-            raise KafkaSourceError(f"{self._name}: {self._failed}")
+            raise KafkaStreamError(f"{self._name}: {self._failed}")
 
 
 def _quiet() -> Any:

@@ -87,7 +87,7 @@ class EventQueue:
     def wait(self, seconds: float) -> bool:
         """Until there is an event, or no more will come; False if neither happened in so many seconds."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._chunks or self._ended, seconds)
+            return self._changed.wait_for(lambda: bool(self._chunks) or self._ended, seconds)
 
     @property
     def exhausted(self) -> bool:

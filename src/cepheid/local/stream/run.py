@@ -123,4 +123,4 @@ def warm_up(engine: Engine, preview: pa.Table, columns: EventColumns) -> None:
 def _types_of(patterns: Iterable[Pattern]) -> list[str]:
     """The types of the events that patterns look at."""
     branches = [branch for pattern in patterns for branch in normalise(pattern).branches]
-    return [found.type for branch in branches for found in (*branch.variables, *branch.negations)]
+    return [v.type for b in branches for v in b.variables] + [n.type for b in branches for n in b.negations]

@@ -181,9 +181,9 @@ class Runner:
             self.sink.close()
         except Exception as error:
             raise self._failed("sink", error) from error
-        error = self._queue.error
-        if error is not None:
-            raise self._failed("source", error) from error
+        broken = self._queue.error
+        if broken is not None:
+            raise self._failed("source", broken) from broken
         return self._result()
 
     def _failed(self, what: str, error: BaseException) -> StreamError:
