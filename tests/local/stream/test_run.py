@@ -399,7 +399,7 @@ def test_metrics(tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class Shed:
-    latency_bound: float = 0.5
+    seconds: float = 0.5
     safety: float = 0.8
 
 
@@ -429,7 +429,7 @@ class Server:
     def late_events(self) -> None: ...
 
     def report(self) -> dict[str, Any]:
-        return {"shedding": {"pairs": 10 * self.events, "estimated recall": 0.5}}
+        return {"shedding": {"pairs dropped": 10 * self.events, "estimated recall": 0.5}}
 
 
 def many(rate: float, seconds: float) -> cepheid.Replay:
@@ -443,7 +443,7 @@ def test_the_detector_is_asked_and_the_session_told() -> None:
     assert max(server.ratios) > 0.3
     assert result.dropped_from_queue < 0.05 * result.events
     assert sum(result.metrics["dropped_pairs"].to_pylist()) == 10 * server.events
-    assert result.metrics["estimated_recall"].to_pylist()[-1] == 0.5
+    assert 0.4 < result.metrics["estimated_recall"].to_pylist()[-1] <= 0.5
     assert result.latency_bound == 0.5
 
 
@@ -457,7 +457,7 @@ def test_where_shedding_does_not_help_events_are_left_out() -> None:
 
 def test_without_overload_nothing_is_dropped() -> None:
     server = Server(1 / 10_000)
-    result = Runner(server, many(2000, 1), Collect(), EventColumns(), shed=Shed(latency_bound=5.0)).run()
+    result = Runner(server, many(2000, 1), Collect(), EventColumns(), shed=Shed(seconds=5.0)).run()
     assert server.ratios == [0.0]
     assert (result.dropped_from_queue, server.events) == (0, 2000)
 

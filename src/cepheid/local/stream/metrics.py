@@ -74,13 +74,21 @@ class Second:
     dropped_from_queue: int
     """Events that were left out before the engine saw them, as the last resort."""
     estimated_recall: float | None
-    """Of the run so far."""
+    """Which part of the matches was found, of the run so far."""
 
 
 class Meter:
     """Counts while a stream runs; each time a second is over, a row."""
 
-    def __init__(self, now: float, each: Callable[[Second], object] | None, shedding: Callable[[], Mapping[str, Any]]):
+    def __init__(
+        self,
+        now: float,
+        each: Callable[[Second], object] | None,
+        shedding: Callable[[], Mapping[str, Any]],
+        match_size: float,
+    ) -> None:
+        """``match_size``: the events of a match."""
+        self._match_size = match_size
         self.rows: list[Second] = []
         self.all = Latencies()
         self.events_in = self.events_out = self.matches = self.dropped_from_queue = 0
@@ -115,7 +123,7 @@ class Meter:
         if now < self._ends and not last:
             return
         found = self._shedding()
-        dropped = (found.get("events", 0), found.get("pairs", 0), found.get("partial matches", 0))
+        dropped = [found.get(f"{what} dropped", 0) for what in ("events", "pairs", "partial matches")]
         totals = (arrived, self.events_out, self.matches, self.dropped_from_queue, *dropped)
         came, went, matches, left_out, events, pairs, partial = (
             now_ - before for now_, before in zip(totals, self._before, strict=True)
@@ -128,7 +136,7 @@ class Meter:
             latency_max=self._latencies.largest if some else None, queue=queue,
             batch=went / self._pushes if self._pushes else 0.0, ratio=ratio, dropped_events=events,
             dropped_pairs=pairs, dropped_partial_matches=partial, dropped_from_queue=left_out,
-            estimated_recall=found.get("estimated recall"),
+            estimated_recall=self._recall(found.get("estimated recall")),
         )  # fmt: skip
         self.rows.append(row)
         self.all.merge(self._latencies)
@@ -137,6 +145,12 @@ class Meter:
         self._ends = self.start + math.floor(now - self.start) + 1
         if self._each is not None:
             self._each(row)
+
+    def _recall(self, estimated: float | None) -> float | None:
+        """A match needs all its events, so each that is left out of the queue may cost one."""
+        if estimated is None or not self.dropped_from_queue:
+            return estimated
+        return float(estimated * (1 - self.dropped_from_queue / self.events_in) ** self._match_size)
 
     def table(self) -> pa.Table:
         types = {"int": pa.int64(), "float": pa.float64(), "float | None": pa.float64()}

@@ -105,7 +105,8 @@ def run(
         warm_up(engine, preview, columns)
     critical = _types_of(pattern for pattern in named if getattr(pattern, "critical", False))
     runner = Runner(
-        engine.open(), start, end, columns, shed=shed, critical=critical, allowed_lateness=allowed_lateness,
+        engine.open(), start, end, columns, shed=shed, critical=critical, match_size=_match_size(named),
+        allowed_lateness=allowed_lateness,
         queue_size=queue_size, run_for=None if run_for is None else seconds_of(run_for, "run_for"),
         each_second=each_second,
     )  # fmt: skip
@@ -118,6 +119,12 @@ def warm_up(engine: Engine, preview: pa.Table, columns: EventColumns) -> None:
     for place in range(0, min(preview.num_rows, WARM_UP), WARM_UP // 4):
         session.push(preview.slice(place, WARM_UP // 4))
     session.close()
+
+
+def _match_size(patterns: Sequence[Pattern]) -> float:
+    """Events in a match, on average over the patterns; a variable that repeats counts once."""
+    sizes = [len(branch.variables) for pattern in patterns for branch in normalise(pattern).branches]
+    return sum(sizes) / len(sizes)
 
 
 def _types_of(patterns: Iterable[Pattern]) -> list[str]:

@@ -45,7 +45,8 @@ class Strategy(Protocol):
     """What the runner needs to know of a shedding strategy; the engine knows the rest."""
 
     @property
-    def latency_bound(self) -> float: ...
+    def seconds(self) -> float:
+        """The latency bound."""
 
     @property
     def safety(self) -> float: ...
@@ -61,6 +62,7 @@ class Runner:
     columns: EventColumns
     shed: Strategy | None = None
     critical: Sequence[str] = ()
+    match_size: float = 1.0
     allowed_lateness: Lateness = 0
     queue_size: int = 4 * BATCH
     run_for: float | None = None
@@ -74,7 +76,7 @@ class Runner:
         self._relief: LastResort | None = None
         most = float("inf")
         if self.shed is not None:
-            bound, safety = self.shed.latency_bound, self.shed.safety
+            bound, safety = self.shed.seconds, self.shed.safety
             self._detector = OverloadDetector(bound, safety)
             self._relief = LastResort(bound, safety, self.columns.type, self.critical)
             most = SLICE * (1 - safety) * bound
@@ -85,7 +87,7 @@ class Runner:
     def run(self) -> StreamResult:
         thread = threading.Thread(target=self._feed, name="cepheid source", daemon=True)
         with _few_pauses(self.shed is not None), self.stop:
-            self._meter = Meter(perf_counter(), self.each_second, self._shedding)
+            self._meter = Meter(perf_counter(), self.each_second, self._shedding, self.match_size)
             thread.start()
             try:
                 self._drain()
@@ -207,7 +209,7 @@ class Runner:
             dropped_from_queue=meter.dropped_from_queue,
             latency={"p50": meter.all.quantile(0.5), "p99": meter.all.quantile(0.99), "max": meter.all.quantile(1.0)},
             seconds=now - meter.start, stopped=self.stop.asked,
-            latency_bound=None if self.shed is None else self.shed.latency_bound, metrics=meter.table(), report=report,
+            latency_bound=None if self.shed is None else self.shed.seconds, metrics=meter.table(), report=report,
         )  # fmt: skip
 
 
