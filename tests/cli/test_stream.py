@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner, Result
 
