@@ -31,6 +31,7 @@ class World:
     lag: float = 0.0  # seconds until the partial matches of before are gone
     noise: float = 0.0
     pause: float = 0.0  # now and then
+    fixed: float = 0.0005  # for each push
     bound: float = 1.0
     times: list[float] = field(default_factory=list)
     ratios: list[float] = field(default_factory=list)
@@ -44,17 +45,10 @@ class World:
         batch: list[tuple[float, int]]
         now, came, kept, arrived, owed, pushes = 0.0, 0.0, 1.0, 0, 0.0, 0
         while now < seconds:
-            while came <= now:
-                owed += self.rate(came) * TICK
-                if owed >= 1:
-                    queue.append((came, int(owed)))
-                    arrived += int(owed)
-                    owed -= int(owed)
-                came += TICK
             if not queue:
-                now = came
-                continue
-            left, batch = size.events, []
+                now = max(now, came)
+            most = size.events
+            left, batch = most, []
             while queue and left:
                 at, n = queue.popleft()
                 if n > left:
@@ -63,15 +57,22 @@ class World:
                 left -= min(n, left)
             n = sum(count for _, count in batch)
             work = self.overhead * (detector.ratio > 0) + kept**self.power
-            took = 0.0005 + n * work / MU * math.exp(rng.gauss(0, self.noise)) + self.pause * (pushes % 97 == 96)
+            took = self.fixed + n * work / MU * math.exp(rng.gauss(0, self.noise)) + self.pause * (pushes % 97 == 96)
             pushes += 1
             now += took
+            while came <= now:  # what comes while the server works
+                owed += self.rate(came) * TICK
+                if owed >= 1:
+                    queue.append((came, int(owed)))
+                    arrived += int(owed)
+                    owed -= int(owed)
+                came += TICK
             fade = math.exp(-took / self.lag) if self.lag else 0.0
             size.took(n, took)
             self.latencies += [now - at for at, _ in batch]
             ratio = detector.after_push(
                 now, arrived=arrived, served=n, seconds=took, queued=sum(count for _, count in queue),
-                waited=now - queue[0][0] if queue else 0.0,
+                waited=now - queue[0][0] if queue else 0.0, full=n >= most,
             )  # fmt: skip
             kept = kept * fade + (1 - ratio) * (1 - fade)
             arrived = 0
@@ -99,6 +100,7 @@ PLANTS: dict[str, Any] = {
     "overreacts": {"power": 4.0},
     "slow": {"lag": 0.5},
     "noisy": {"noise": 0.3},
+    "long to start": {"fixed": 0.015},
     "slow and noisy, with overhead": {"lag": 0.5, "noise": 0.3, "overhead": 0.1},
 }
 
@@ -110,7 +112,7 @@ def test_the_bound_holds_and_the_ratio_settles(plant: str, rate: float) -> None:
     settled = world.after(15)
     assert max(world.latencies) <= 1.0
     assert world.switches == 1  # on, and never off
-    assert settled.std() < 0.05
+    assert settled.std() < 0.07
     if plant == "exact":
         assert settled.mean() == pytest.approx(1 - 1 / rate, abs=0.03)
 
@@ -152,14 +154,16 @@ def test_any_bound(bound: float) -> None:
 
 def test_a_burst_starts_it_before_anything_has_waited() -> None:
     detector = OverloadDetector(1.0)
-    detector.after_push(0.1, arrived=1000, served=1000, seconds=0.1, queued=10, waited=0.0)
-    assert detector.after_push(0.2, arrived=50_000, served=1000, seconds=0.1, queued=49_000, waited=0.1) > 0.5
+    detector.after_push(0.1, arrived=1000, served=1000, seconds=0.1, queued=10, waited=0.0, full=True)
+    assert (
+        detector.after_push(0.2, arrived=50_000, served=1000, seconds=0.1, queued=49_000, waited=0.1, full=True) > 0.5
+    )
 
 
 def test_who_waits_too_long_is_an_emergency() -> None:
     detector = OverloadDetector(1.0)
-    detector.after_push(0.1, arrived=1000, served=900, seconds=0.1, queued=100, waited=0.0)
-    assert detector.after_push(0.2, arrived=1000, served=900, seconds=0.1, queued=200, waited=0.95) > 0.98
+    detector.after_push(0.1, arrived=1000, served=900, seconds=0.1, queued=100, waited=0.0, full=True)
+    assert detector.after_push(0.2, arrived=1000, served=900, seconds=0.1, queued=200, waited=0.95, full=True) > 0.98
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,9 @@ class OverloadDetector:
     Keeps no clock of its own: the caller says what time it is, in seconds. ``latency_bound`` is in seconds too.
 
     >>> detector = OverloadDetector(1.0, safety=0.8)
-    >>> detector.after_push(0.05, arrived=50, served=50, seconds=0.05, queued=0, waited=0.0)  # all is well
+    >>> detector.after_push(0.05, arrived=50, served=50, seconds=0.05, queued=9, waited=0.0, full=False)
     0.0
-    >>> ratio = detector.after_push(0.10, arrived=2000, served=50, seconds=0.05, queued=1950, waited=0.05)
+    >>> ratio = detector.after_push(0.10, arrived=2000, served=50, seconds=0.05, queued=1950, waited=0.05, full=True)
     >>> ratio > 0.9, detector.shedding
     (True, True)
     """
@@ -67,16 +67,20 @@ class OverloadDetector:
         """How long an event that comes now will wait: not less than the oldest has waited already."""
         return max(waited, queued / self.service_rate if self.service_rate else 0.0)
 
-    def after_push(self, now: float, *, arrived: int, served: int, seconds: float, queued: int, waited: float) -> float:
+    def after_push(
+        self, now: float, *, arrived: int, served: int, seconds: float, queued: int, waited: float, full: bool
+    ) -> float:
         """The share of the work to drop from now on, 0 for none.
 
         ``arrived``: events that came since the last call. ``served``: events of this push, which took ``seconds``.
-        ``queued``: events that wait now, the oldest of them for ``waited`` seconds.
+        ``queued``: events that wait now, the oldest of them for ``waited`` seconds. ``full``: whether the push was as
+        large as it may be. One that took all there was is no measure of how fast the engine is: it is as fast as events
+        come.
         """
         passed = seconds if self._before is None else now - self._before
         self._before = now
         self._input.add(arrived, passed)
-        if queued or not self._service.value:  # a batch that empties the queue may be too small to tell
+        if full or not self._service.value:
             self._service.add(served, seconds)
         safe = self.safety * self.latency_bound
         wait = self.wait(queued, waited)
@@ -86,16 +90,16 @@ class OverloadDetector:
             self._effort = max(math.log(self.input_rate / self.service_rate), 0.0)
             self._calm = now
         elif self.shedding:
-            self._correct(passed / self.latency_bound, queued, wait - LEVEL * safe)
+            self._correct(passed / self.latency_bound, full, wait - LEVEL * safe)
             if self._effort or wait > CALM * safe:
                 self._calm = now
             self.shedding = now - self._calm < self.latency_bound
         self.ratio = self._share(waited - safe) if self.shedding else 0.0
         return self.ratio
 
-    def _correct(self, step: float, queued: int, excess: float) -> None:
+    def _correct(self, step: float, full: bool, excess: float) -> None:
         """``step``: the time that has passed, in bounds; ``excess``: seconds that the wait is above its level."""
-        if queued:
+        if full:
             error = math.log(self.input_rate / self.service_rate) if self.input_rate else 0.0
             change = (RISE if error > 0 else FALL) * error + DRAIN * excess / self.latency_bound
         else:

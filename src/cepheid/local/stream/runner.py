@@ -136,11 +136,12 @@ class Runner:
             if self._relief is not None and self._detector is not None:
                 rate = self._detector.service_rate
                 meter.dropped_from_queue += self._relief.relieve(queue, perf_counter(), rate)
-            chunks = queue.take(self._size.events)
+            most = self._size.events
+            chunks = queue.take(most)
             if chunks:
-                self._push(chunks)
+                self._push(chunks, most)
 
-    def _push(self, chunks: list[Chunk]) -> None:
+    def _push(self, chunks: list[Chunk], most: int) -> None:
         began = perf_counter()
         events = pa.concat_tables([chunk.events for chunk in chunks])
         if not self._ready:
@@ -156,7 +157,7 @@ class Runner:
             arrived, before = self._queue.arrived, self._detector.ratio
             ratio = self._detector.after_push(
                 done, arrived=arrived - self._seen, served=events.num_rows, seconds=done - began,
-                queued=self._queue.events, waited=self._queue.waited(done),
+                queued=self._queue.events, waited=self._queue.waited(done), full=events.num_rows >= most,
             )  # fmt: skip
             self._seen = arrived
             if ratio != before:
