@@ -18,10 +18,14 @@ RISE, FALL = 1.0, 0.5
 and partial matches of before weigh on: who gives back slowly does not swing."""
 DRAIN = 0.25
 """The same for a queue that is not at its level."""
+EASE = 0.7
+"""How fast the share falls while no push is full, in parts of it per bound."""
 MOST = 0.99
 """Never all of the work: what is left shows how fast it goes."""
 LEAST = 0.005
 """Less than this is nothing."""
+STEP = 1 / 64
+"""A change of the share that is smaller is not worth a new decision of the strategy; of large shares, up to thrice that."""
 
 
 class OverloadDetector:
@@ -94,7 +98,9 @@ class OverloadDetector:
             if self._effort or wait > CALM * safe:
                 self._calm = now
             self.shedding = now - self._calm < self.latency_bound
-        self.ratio = self._share(waited - safe) if self.shedding else 0.0
+        ratio = self._share(waited - safe) if self.shedding else 0.0
+        if not ratio or abs(ratio - self.ratio) >= STEP * (1 + 2 * ratio):
+            self.ratio = ratio
         return self.ratio
 
     def _correct(self, step: float, full: bool, excess: float) -> None:
@@ -103,7 +109,7 @@ class OverloadDetector:
             error = math.log(self.input_rate / self.service_rate) if self.input_rate else 0.0
             change = (RISE if error > 0 else FALL) * error + DRAIN * excess / self.latency_bound
         else:
-            change = -self._effort  # more is dropped than need be, and nothing else tells how much more
+            change = -EASE * self._effort  # more is dropped than need be; how much more is not known
         effort = min(self._effort + step * change, -math.log(1 - MOST))
         self._effort = effort if change > 0 or effort >= LEAST else 0.0
 
