@@ -83,6 +83,7 @@ class Runner:
         self._size = BatchSize(most, BATCH)
         self._seen = 0  # events that had come when the detector was last asked
         self._ready = self._over = False
+        self._told = False  # whether the session has ever been told to drop anything
 
     def run(self) -> StreamResult:
         thread = threading.Thread(target=self._feed, name="cepheid source", daemon=True)
@@ -161,6 +162,7 @@ class Runner:
             )  # fmt: skip
             self._seen = arrived
             if ratio != before:
+                self._told = True
                 self.session.overload(ratio)
 
     def _hand_over(self, matches: pa.Table, events: int = 0) -> None:
@@ -176,7 +178,10 @@ class Runner:
         return 0.0 if self._detector is None else self._detector.ratio
 
     def _shedding(self) -> Mapping[str, Any]:
-        return {} if self.shed is None else self.session.report().get("shedding", {})
+        if not self._told:
+            return {} if self.shed is None else {"estimated recall": 1.0}
+        found: Mapping[str, Any] = self.session.report().get("shedding", {})
+        return found
 
     def _finish(self) -> StreamResult:
         """After the last event: the sink has all there is, or it is said that it has not."""
