@@ -30,7 +30,7 @@ def plot(result: Result, figure: Figure) -> None:
         rows = [result.where(query=query, strategy=name)[0] for name in STRATEGIES]
         places = np.arange(len(rows))
         for offset, quantile in enumerate(("p50", "p99", "max")):
-            heights = [float(row[f"latency {quantile} ms"] or 0) for row in rows]
+            heights = [float(row[f"{quantile} ms"] or 0) for row in rows]
             axes.bar(places + 0.27 * (offset - 1), heights, 0.27, label=quantile)
         axes.axhline(1000 * BOUND, color="black", lw=1, label="bound")
         axes.set_xticks(places, list(STRATEGIES), rotation=30, ha="right")

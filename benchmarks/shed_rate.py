@@ -16,7 +16,7 @@ from cepheid.cli.bench import Result, Steps
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PANELS = ("false negatives %", "work to drop %", "false positives %")
+PANELS = ("FN %", "to drop %", "FP %")
 
 
 def run(quick: bool, progress: Steps) -> Result:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WINDOWS = (18, 20, 22, 25, 28)
-PANELS = ("μ events/s", "false negatives %", "false positives %")
+PANELS = ("μ", "FN %", "FP %")
 
 
 def run(quick: bool, progress: Steps) -> Result:

@@ -63,7 +63,7 @@ def test_matches_alone_on_standard_output(files: tuple[Path, Path]) -> None:
 
 def test_mistakes_are_plain(files: tuple[Path, Path], tmp_path: Path) -> None:
     patterns, events = files
-    for arguments, said in [
+    cases: list[tuple[list[object], str]] = [
         ([tmp_path / "none.parquet"], "there is no such file"),
         (["upd://x"], "expected one of tcp://"),
         (["tcp://127.0.0.1:1"], "the source failed after 0 events and 0 matches: ConnectionRefusedError"),
@@ -72,7 +72,8 @@ def test_mistakes_are_plain(files: tuple[Path, Path], tmp_path: Path) -> None:
         (["-", "--schema", "ts"], "expected names and types"),
         ([events, "--metrics", tmp_path / "m.txt"], "ends in .csv or .parquet"),
         ([events, "--lateness", "soon"], "soon"),
-    ]:
+    ]
+    for arguments, said in cases:
         result = run("-p", patterns, *arguments)
         assert result.exit_code in (1, 2), result.output
         assert said in result.stderr, result.stderr

@@ -25,7 +25,7 @@ MOST = 0.99
 LEAST = 0.005
 """Less than this is nothing."""
 STEP = 1 / 64
-"""A smaller change of the share is not worth a new decision of the strategy; of a large share, one up to thrice that."""
+"""A smaller change of the share is not worth a new decision of the strategy; of a large share, one thrice that."""
 
 
 class OverloadDetector:
