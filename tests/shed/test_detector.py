@@ -72,7 +72,7 @@ class World:
             self.latencies += [now - at for at, _ in batch]
             ratio = detector.after_push(
                 now, arrived=arrived, served=n, seconds=took, queued=sum(count for _, count in queue),
-                waited=now - queue[0][0] if queue else 0.0, full=n >= most,
+                waited=now - queue[0][0] if queue else 0.0, capacity=None if n >= most else size.rate,
             )  # fmt: skip
             kept = kept * fade + (1 - ratio) * (1 - fade)
             arrived = 0
@@ -98,6 +98,7 @@ PLANTS: dict[str, Any] = {
     "with overhead": {"overhead": 0.15},
     "weak": {"power": 0.6},
     "overreacts": {"power": 4.0},
+    "overreacts wildly": {"power": 12.0},
     "slow": {"lag": 0.5},
     "noisy": {"noise": 0.3},
     "long to start": {"fixed": 0.015},
@@ -112,7 +113,7 @@ def test_the_bound_holds_and_the_ratio_settles(plant: str, rate: float) -> None:
     settled = world.after(15)
     assert max(world.latencies) <= 1.0
     assert world.switches == 1  # on, and never off
-    assert settled.std() < 0.08
+    assert settled.std() < 0.1
     if plant == "exact":
         assert settled.mean() == pytest.approx(1 - 1 / rate, abs=0.03)
 
@@ -154,16 +155,14 @@ def test_any_bound(bound: float) -> None:
 
 def test_a_burst_starts_it_before_anything_has_waited() -> None:
     detector = OverloadDetector(1.0)
-    detector.after_push(0.1, arrived=1000, served=1000, seconds=0.1, queued=10, waited=0.0, full=True)
-    assert (
-        detector.after_push(0.2, arrived=50_000, served=1000, seconds=0.1, queued=49_000, waited=0.1, full=True) > 0.5
-    )
+    detector.after_push(0.1, arrived=1000, served=1000, seconds=0.1, queued=10, waited=0.0)
+    assert detector.after_push(0.2, arrived=50_000, served=1000, seconds=0.1, queued=49_000, waited=0.1) > 0.5
 
 
 def test_who_waits_too_long_is_an_emergency() -> None:
     detector = OverloadDetector(1.0)
-    detector.after_push(0.1, arrived=1000, served=900, seconds=0.1, queued=100, waited=0.0, full=True)
-    assert detector.after_push(0.2, arrived=1000, served=900, seconds=0.1, queued=200, waited=0.95, full=True) > 0.98
+    detector.after_push(0.1, arrived=1000, served=900, seconds=0.1, queued=100, waited=0.0)
+    assert detector.after_push(0.2, arrived=1000, served=900, seconds=0.1, queued=200, waited=0.95) > 0.98
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ and partial matches of before weigh on: who gives back slowly does not swing."""
 DRAIN = 0.25
 """The same for a queue that is not at its level."""
 EASE = 0.7
-"""How fast the share falls while no push is full, in parts of it per bound."""
+"""How fast the share falls at least while pushes take all there is, in parts of it per bound."""
 MOST = 0.99
 """Never all of the work: what is left shows how fast it goes."""
 LEAST = 0.005
@@ -34,9 +34,9 @@ class OverloadDetector:
     Keeps no clock of its own: the caller says what time it is, in seconds. ``latency_bound`` is in seconds too.
 
     >>> detector = OverloadDetector(1.0, safety=0.8)
-    >>> detector.after_push(0.05, arrived=50, served=50, seconds=0.05, queued=9, waited=0.0, full=False)
+    >>> detector.after_push(0.05, arrived=50, served=50, seconds=0.05, queued=9, waited=0.0)
     0.0
-    >>> ratio = detector.after_push(0.10, arrived=2000, served=50, seconds=0.05, queued=1950, waited=0.05, full=True)
+    >>> ratio = detector.after_push(0.10, arrived=2000, served=50, seconds=0.05, queued=1950, waited=0.05)
     >>> ratio > 0.9, detector.shedding
     (True, True)
     """
@@ -72,19 +72,27 @@ class OverloadDetector:
         return max(waited, queued / self.service_rate if self.service_rate else 0.0)
 
     def after_push(
-        self, now: float, *, arrived: int, served: int, seconds: float, queued: int, waited: float, full: bool
+        self,
+        now: float,
+        *,
+        arrived: int,
+        served: int,
+        seconds: float,
+        queued: int,
+        waited: float,
+        capacity: float | None = None,
     ) -> float:
         """The share of the work to drop from now on, 0 for none.
 
         ``arrived``: events that came since the last call. ``served``: events of this push, which took ``seconds``.
-        ``queued``: events that wait now, the oldest of them for ``waited`` seconds. ``full``: whether the push was as
-        large as it may be. One that took all there was is no measure of how fast the engine is: it is as fast as events
-        come.
+        ``queued``: events that wait now, the oldest of them for ``waited`` seconds. A push that took all there
+        was is no measure of how fast the engine is, since it is as fast as events come; then ``capacity`` says how many
+        events a second could be served in larger ones, as far as is known.
         """
         passed = seconds if self._before is None else now - self._before
         self._before = now
         self._input.add(arrived, passed)
-        if full or not self._service.value:
+        if capacity is None or not self._service.value:
             self._service.add(served, seconds)
         safe = self.safety * self.latency_bound
         wait = self.wait(queued, waited)
@@ -94,7 +102,7 @@ class OverloadDetector:
             self._effort = max(math.log(self.input_rate / self.service_rate), 0.0)
             self._calm = now
         elif self.shedding:
-            self._correct(passed / self.latency_bound, full, wait - LEVEL * safe)
+            self._correct(passed / self.latency_bound, capacity, wait - LEVEL * safe)
             if self._effort or wait > CALM * safe:
                 self._calm = now
             self.shedding = now - self._calm < self.latency_bound
@@ -103,13 +111,13 @@ class OverloadDetector:
             self.ratio = ratio
         return self.ratio
 
-    def _correct(self, step: float, full: bool, excess: float) -> None:
+    def _correct(self, step: float, capacity: float | None, excess: float) -> None:
         """``step``: the time that has passed, in bounds; ``excess``: seconds that the wait is above its level."""
-        if full:
-            error = math.log(self.input_rate / self.service_rate) if self.input_rate else 0.0
-            change = (RISE if error > 0 else FALL) * error + DRAIN * excess / self.latency_bound
-        else:
-            change = -EASE * self._effort  # more is dropped than need be; how much more is not known
+        served = self.service_rate if capacity is None else max(capacity, self.input_rate)
+        error = math.log(self.input_rate / served) if self.input_rate else 0.0
+        change = (RISE if error > 0 else FALL) * error + DRAIN * excess / self.latency_bound
+        if capacity is not None:  # more is dropped than need be
+            change = min(change, -EASE * self._effort)
         effort = min(self._effort + step * change, -math.log(1 - MOST))
         self._effort = effort if change > 0 or effort >= LEAST else 0.0
 

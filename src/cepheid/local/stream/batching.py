@@ -50,12 +50,11 @@ class BatchSize:
         fits = max((self._seconds - always) / each, always / each) if each > 0 else math.inf
         return int(max(1, min(fits, GROWTH * self._largest, self._most)))
 
-    def time(self, events: int) -> float:
-        """How long a push of so many events will take."""
-        if not self._sums[0]:
-            return 0.0
+    @property
+    def rate(self) -> float:
+        """Events a second, in pushes of that size."""
         always, each = self._costs()
-        return always + each * events
+        return self.events / max(always + each * self.events, 1e-9)
 
     def _costs(self) -> tuple[float, float]:
         """Seconds of each push, and of each event in it: a line through the observations, neither of them negative."""

@@ -158,7 +158,8 @@ class Runner:
             arrived, before = self._queue.arrived, self._detector.ratio
             ratio = self._detector.after_push(
                 done, arrived=arrived - self._seen, served=events.num_rows, seconds=done - began,
-                queued=self._queue.events, waited=self._queue.waited(done), full=events.num_rows >= most,
+                queued=self._queue.events, waited=self._queue.waited(done),
+                capacity=None if events.num_rows >= most else self._size.rate,
             )  # fmt: skip
             self._seen = arrived
             if ratio != before:
