@@ -25,7 +25,9 @@ MOST = 0.99
 LEAST = 0.005
 """Less than this is nothing."""
 STEP = 1 / 64
-"""A smaller change of the share is not worth a new decision of the strategy; of a large share, one thrice that."""
+"""A smaller change of the share is not worth a new decision of the strategy, …"""
+HOLD = 1 / 8
+"""… and it stands for so many bounds, unless events have waited for longer than is safe."""
 
 
 class OverloadDetector:
@@ -52,6 +54,7 @@ class OverloadDetector:
         self.ratio = 0.0
         self._effort = 0.0  # −ln(1 − ratio), before what an emergency adds
         self._calm = 0.0  # since when
+        self._changed = -math.inf  # when the answer did
         self._input = _Rate(latency_bound / 4)
         self._service = _Rate(latency_bound / 4)
         self._before: float | None = None
@@ -107,8 +110,9 @@ class OverloadDetector:
                 self._calm = now
             self.shedding = now - self._calm < self.latency_bound
         ratio = self._share(waited - safe) if self.shedding else 0.0
-        if not ratio or abs(ratio - self.ratio) >= STEP * (1 + 2 * ratio):
-            self.ratio = ratio
+        urgent = not ratio or not self.ratio or waited > safe
+        if urgent or (now - self._changed >= HOLD * self.latency_bound and abs(ratio - self.ratio) >= STEP):
+            self.ratio, self._changed = ratio, now
         return self.ratio
 
     def _correct(self, step: float, capacity: float | None, excess: float) -> None:
