@@ -11,8 +11,8 @@ import math
 
 LEVEL = 0.5
 """While events are shed the queue is held at this part of the safe wait, which is safety · bound …"""
-CALM = 0.25
-"""… and shedding ends when nothing need be dropped and the wait was below this part of it, for one bound."""
+CALM, PATIENCE = 0.25, 2.0
+"""… and shedding ends when nothing was dropped and the wait was below this part of it, for so many bounds."""
 RISE, FALL = 1.0, 0.5
 """How fast a share is corrected that is too small, or too large, in parts of the error per bound. Strategies overreact,
 and partial matches of before weigh on: who gives back slowly does not swing."""
@@ -70,10 +70,6 @@ class OverloadDetector:
         μ."""
         return self._service.value
 
-    def wait(self, queued: int, waited: float) -> float:
-        """How long an event that comes now will wait: not less than the oldest has waited already."""
-        return max(waited, queued / self.service_rate if self.service_rate else 0.0)
-
     def after_push(
         self,
         now: float,
@@ -95,20 +91,21 @@ class OverloadDetector:
         passed = seconds if self._before is None else now - self._before
         self._before = now
         self._input.add(arrived, passed)
-        if capacity is None or not self._service.value:
+        if capacity is None:
             self._service.add(served, seconds)
         safe = self.safety * self.latency_bound
-        wait = self.wait(queued, waited)
+        served_rate = self.service_rate if capacity is None else capacity
+        wait = max(waited, queued / served_rate)  # of an event that comes now
         if not self.shedding and wait >= safe:
             # The paper's 1 − μ/R, at once; from then on it is corrected.
             self.shedding = True
-            self._effort = max(math.log(self.input_rate / self.service_rate), 0.0)
+            self._effort = max(math.log(self.input_rate / served_rate), 0.0) if self.input_rate else 0.0
             self._calm = now
         elif self.shedding:
             self._correct(passed / self.latency_bound, capacity, wait - LEVEL * safe)
             if self._effort or wait > CALM * safe:
                 self._calm = now
-            self.shedding = now - self._calm < self.latency_bound
+            self.shedding = now - self._calm < PATIENCE * self.latency_bound
         ratio = self._share(waited - safe) if self.shedding else 0.0
         urgent = not ratio or not self.ratio or waited > safe
         if urgent or (now - self._changed >= HOLD * self.latency_bound and abs(ratio - self.ratio) >= STEP):

@@ -45,16 +45,25 @@ class BatchSize:
             return self._most
         if not self._sums[0]:
             return min(FIRST, self._most)
-        always, each = self._costs()
-        # Where the fixed part alone takes half of the time, smaller batches would only make the queue longer.
-        fits = max((self._seconds - always) / each, always / each) if each > 0 else math.inf
-        return int(max(1, min(fits, GROWTH * self._largest, self._most)))
+        return int(max(1, min(self._fitting(), GROWTH * self._largest)))
+
+    @property
+    def growing(self) -> bool:
+        """Whether larger batches would take no longer than they may: the limit is that none such was seen yet."""
+        return not self._sums[0] or self._fitting() > GROWTH * self._largest
 
     @property
     def rate(self) -> float:
-        """Events a second, in pushes of that size."""
+        """Events a second in the largest pushes that fit."""
         always, each = self._costs()
-        return self.events / max(always + each * self.events, 1e-9)
+        return self._fitting() / max(always + each * self._fitting(), 1e-9)
+
+    def _fitting(self) -> float:
+        """How many events fit into the time. Where the fixed part alone takes half of it, smaller batches would only
+        make the queue longer."""
+        always, each = self._costs()
+        fits = max((self._seconds - always) / each, always / each) if each > 0 else math.inf
+        return max(min(fits, self._most), 1.0)
 
     def _costs(self) -> tuple[float, float]:
         """Seconds of each push, and of each event in it: a line through the observations, neither of them negative."""

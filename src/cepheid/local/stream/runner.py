@@ -138,11 +138,13 @@ class Runner:
                 rate = self._detector.service_rate
                 meter.dropped_from_queue += self._relief.relieve(queue, perf_counter(), rate)
             most = self._size.events
+            full = not self._size.growing
             chunks = queue.take(most)
             if chunks:
-                self._push(chunks, most)
+                self._push(chunks, full and sum(map(len, chunks)) >= most)
 
-    def _push(self, chunks: list[Chunk], most: int) -> None:
+    def _push(self, chunks: list[Chunk], full: bool) -> None:
+        """``full``: whether more would have taken too long."""
         began = perf_counter()
         events = pa.concat_tables([chunk.events for chunk in chunks])
         if not self._ready:
@@ -159,7 +161,7 @@ class Runner:
             ratio = self._detector.after_push(
                 done, arrived=arrived - self._seen, served=events.num_rows, seconds=done - began,
                 queued=self._queue.events, waited=self._queue.waited(done),
-                capacity=None if events.num_rows >= most else self._size.rate,
+                capacity=None if full else self._size.rate,
             )  # fmt: skip
             self._seen = arrived
             if ratio != before:
