@@ -28,6 +28,7 @@ class World:
     rate: Callable[[float], float]
     power: float = 1.0
     overhead: float = 0.0
+    cliff: float = 0.0  # nothing is gained until only this much is kept
     lag: float = 0.0  # seconds until the partial matches of before are gone
     noise: float = 0.0
     pause: float = 0.0  # now and then
@@ -70,6 +71,8 @@ class World:
                 left -= min(n, left)
             n = sum(count for _, count in batch)
             work = self.overhead * (detector.ratio > 0) + kept**self.power
+            if self.cliff:
+                work = 0.2 + 0.9 / (1 + math.exp(-(kept - self.cliff) / 0.03))
             took = self.fixed + n * work / MU * math.exp(rng.gauss(0, self.noise)) + self.pause * (pushes % 97 == 96)
             pushes += 1
             now += took
@@ -106,6 +109,8 @@ PLANTS: dict[str, Any] = {
     "weak": {"power": 0.6},
     "overreacts": {"power": 4.0},
     "overreacts wildly": {"power": 12.0},
+    "a cliff": {"cliff": 0.5},
+    "a cliff, slow": {"cliff": 0.5, "lag": 0.1},
     "slow": {"lag": 0.5},
     "noisy": {"noise": 0.3},
     "long to start": {"fixed": 0.015},
