@@ -241,9 +241,9 @@ def lines(axes: Axes, result: Result, x: str, y: str, **wanted: Any) -> None:
         rows = result.where(strategy=name, **wanted)
         places = [float(str(row[x]).split()[0]) for row in rows]
         axes.plot(places, [float(row[y] or 0) for row in rows], marker="osv^D"[place], label=name, lw=1.5, ms=5)
-    axes.set(xlabel=x, ylabel=y, ylim=(0, None))
+    axes.set(xlabel=x, ylabel=y, ylim=(0, 102 if y in ("FN %", "to drop %") else None))
 
 
 def legend(figure: Figure, axes: Axes) -> None:
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
+    figure.legend(handles, labels, loc="outside right upper", fontsize="small")

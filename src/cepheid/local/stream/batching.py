@@ -55,6 +55,8 @@ class BatchSize:
     @property
     def rate(self) -> float:
         """Events a second in the largest pushes that fit."""
+        if not self._sums[0]:
+            return math.inf
         always, each = self._costs()
         return self._fitting() / max(always + each * self._fitting(), 1e-9)
 

@@ -11,6 +11,11 @@ import pyarrow.compute as pc
 from cepheid.local.stream.queue import Chunk, EventQueue, Mask
 from cepheid.shed.detector import LEVEL
 
+FADE = 0.9
+"""How much of the longest push is remembered after the next."""
+MARGIN = 1.25
+"""A push may take so many times as long as the longest of the last ones."""
+
 
 class LastResort:
     """Keeps events from being late by leaving some out: those that would be, and of the others every so manieth.
@@ -21,20 +26,27 @@ class LastResort:
     def __init__(
         self, latency_bound: float, safety: float, type: str | None = None, critical: Collection[str] = ()
     ) -> None:
-        self._limit = latency_bound * (1 + safety) / 2
+        self._bound = latency_bound
+        self._latest = latency_bound * (1 + safety) / 2
         self._room = LEVEL * safety * latency_bound
+        self._longest = 0.0  # of the last pushes
         self._type = type
         self._critical = pa.array(sorted(critical), pa.string())
         self._place = 0
 
+    def took(self, seconds: float) -> None:
+        """How long a push was: the next may be as long."""
+        self._longest = max(seconds, FADE * self._longest)
+
     def relieve(self, queue: EventQueue, now: float, service_rate: float) -> int:
         """How many events were left out. None, as long as no event is about to be late."""
-        if queue.waited(now) <= self._limit or (len(self._critical) and self._type is None):
+        limit = max(min(self._latest, self._bound - MARGIN * self._longest), self._room)
+        if queue.waited(now) <= limit or (len(self._critical) and self._type is None):
             return 0
         kept = min(1.0, self._room * service_rate / max(queue.events, 1))
 
         def stay(chunk: Chunk) -> Mask:
-            if now - chunk.came > self._limit:
+            if now - chunk.came > limit:
                 mask = np.zeros(len(chunk), np.bool_)
             else:
                 places = np.floor((self._place + np.arange(len(chunk) + 1)) * kept)

@@ -134,9 +134,8 @@ class Runner:
                 continue
             if queue.exhausted:
                 return
-            if self._relief is not None and self._detector is not None:
-                rate = self._detector.service_rate
-                meter.dropped_from_queue += self._relief.relieve(queue, perf_counter(), rate)
+            if self._relief is not None:
+                meter.dropped_from_queue += self._relief.relieve(queue, perf_counter(), self._size.rate)
             most = self._size.events
             full = not self._size.growing
             chunks = queue.take(most)
@@ -156,6 +155,8 @@ class Runner:
         for chunk in chunks:
             self._meter.latency(done - chunk.came, len(chunk))
         self._size.took(events.num_rows, done - began)
+        if self._relief is not None:
+            self._relief.took(done - began)
         if self._detector is not None:
             arrived, before = self._queue.arrived, self._detector.ratio
             ratio = self._detector.after_push(
