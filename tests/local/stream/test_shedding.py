@@ -49,7 +49,7 @@ def test_under_overload_what_comes_out_is_right(name: str) -> None:
 
 def test_a_critical_pattern_loses_nothing() -> None:
     """Not even by the last resort, and although its events are late."""
-    critical = "NAME alarm PATTERN SEQ(A a, B b) WHERE a.x = b.x WITHIN 5 NEVER SHED RETURN a.ts AS at"
+    critical = "NAME alarm PATTERN SEQ(A a, B b) WHERE a.x = b.x WITHIN 5 RETURN a.ts AS at NEVER SHED"
     both = [critical, PATTERN]
     result = cepheid.run(both, cepheid.Replay(EVENTS, rate=1e7), shed=cepheid.HSpice(latency_bound="20 ms"))
     found = [row["at"] for row in result.matches.to_pylist() if row["pattern"] == "alarm"]
