@@ -52,6 +52,7 @@ def test_a_critical_pattern_loses_nothing() -> None:
     critical = "NAME alarm PATTERN SEQ(A a, B b) WHERE a.x = b.x WITHIN 5 RETURN a.ts AS at NEVER SHED"
     both = [critical, PATTERN]
     result = cepheid.run(both, cepheid.Replay(EVENTS, rate=1e7), shed=cepheid.HSpice(latency_bound="20 ms"))
+    assert result.matches is not None
     found = [row["at"] for row in result.matches.to_pylist() if row["pattern"] == "alarm"]
     wanted = [row["at"] for row in cepheid.match(both, EVENTS).to_pylist() if row["pattern"] == "alarm"]
     assert sorted(found) == sorted(wanted)
