@@ -43,7 +43,7 @@ lock: ## Remake constraints.txt, keeping its pins where they fit (make lock LOCK
 	@test -x .venv/bin/python || scripts/setup.sh
 	.venv/bin/python -m pip install --quiet uv
 	.venv/bin/uv pip compile --quiet --universal --python-version 3.10 $(LOCK_FLAGS) \
-		--extra plot --extra spark --group dev --group setup --group java \
+		--extra kafka --extra plot --extra spark --group dev --group setup --group java \
 		--custom-compile-command "make lock" --output-file constraints.txt pyproject.toml
 
 clean: ## Remove .venv and everything else that was made

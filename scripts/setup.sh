@@ -99,7 +99,7 @@ fi
 say "installing packages (the first time some 700 MB are fetched, which takes minutes)"
 # Dependency groups and build constraints need a newer pip than Debian's.
 pip install --constraint constraints.txt 'pip>=25.3'
-pip install --constraint constraints.txt --build-constraint constraints.txt --group dev --editable '.[plot,spark]'
+pip install --constraint constraints.txt --build-constraint constraints.txt --group dev --editable '.[kafka,plot,spark]'
 find_java
 touch .venv/.ready
 say "ready"

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from cepheid.engine.session import Session
     from cepheid.local.explain.explain import Explanation, explain
     from cepheid.local.match import match
+    from cepheid.local.stream.result import StreamResult
+    from cepheid.local.stream.run import run
+    from cepheid.local.stream.runner import StreamError
+    from cepheid.local.stream.sources import Replay
     from cepheid.local.why.why import Diagnosis, why
     from cepheid.plan.sharing.plan import Sharing
     from cepheid.shed.strategies import CostAware, ESpice, HSpice, PSpice, WeightedSampling
@@ -43,6 +47,10 @@ _LAZY = {
     "Explanation": "cepheid.local.explain.explain",
     "explain": "cepheid.local.explain.explain",
     "match": "cepheid.local.match",
+    "Replay": "cepheid.local.stream.sources",
+    "StreamError": "cepheid.local.stream.runner",
+    "StreamResult": "cepheid.local.stream.result",
+    "run": "cepheid.local.stream.run",
     "why": "cepheid.local.why.why",
 }
 
@@ -70,9 +78,12 @@ __all__ = [
     "Pattern",
     "PatternError",
     "Problem",
+    "Replay",
     "SchemaError",
     "Session",
     "Sharing",
+    "StreamError",
+    "StreamResult",
     "Threshold",
     "Unconditional",
     "Variable",
@@ -95,6 +106,7 @@ __all__ = [
     "parse_all",
     "previous",
     "register_function",
+    "run",
     "seq",
     "why",
 ]

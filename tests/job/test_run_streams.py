@@ -16,7 +16,7 @@ import pytest
 from cepheid.job import Outcome, parse_job, run_job
 from cepheid.job.outcome import MicroBatch
 from cepheid.job.report import page
-from cepheid.job.signals import Stop
+from cepheid.local.signals import Stop
 from tests.job.test_run import Watcher, expected, made_events, same
 from tests.spark.long import long
 

@@ -222,6 +222,83 @@ def why(
 
 
 @app.command()
+def stream(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A file of events (Parquet, Arrow, CSV, JSON lines), - for JSON lines on standard input, or "
+            "tcp://HOST:PORT, listen://HOST:PORT, kafka://SERVERS/TOPIC.",
+            show_default=False,
+        ),
+    ],
+    patterns: PatternFiles,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            show_default=False,
+            help="Where matches go: a .jsonl file, a folder (Parquet), - for standard output, kafka://SERVERS/TOPIC.",
+        ),
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="Events of the file a second.", show_default=False)] = None,
+    speed: Annotated[
+        float | None, typer.Option(help="How many times as fast as its own time stamps.", show_default=False)
+    ] = None,
+    lateness: Annotated[
+        str, typer.Option(help="How much older than the newest an event may be, such as '10 seconds'.")
+    ] = "0",
+    shed: Annotated[
+        str | None,
+        typer.Option(help="What to drop under overload: hspice, espice, pspice, sampling, cost.", show_default=False),
+    ] = None,
+    latency_bound: Annotated[str, typer.Option(help="No event is to take longer, if --shed is given.")] = "1 second",
+    safety: Annotated[float, typer.Option(help="Drop when events wait for this part of the bound.")] = 0.8,
+    run_for: Annotated[
+        str | None, typer.Option("--for", help="Stop after so long, such as '1 minute'.", show_default=False)
+    ] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(help="The columns of JSON lines: 'ts timestamp, type string, x double'.", show_default=False),
+    ] = None,
+    earliest: Annotated[bool, typer.Option("--earliest", help="Read a topic of Kafka from its beginning.")] = False,
+    metrics: Annotated[
+        Path | None, typer.Option(help="Write what each second was like (.csv, .parquet).", show_default=False)
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the run to this file (PNG, SVG).", show_default=False)] = None,
+    time: TimeColumn = "ts",
+    type_: TypeColumn = "type",
+    tie_breaker: TieBreaker = None,
+    planner: Annotated[str, typer.Option(help="How the plan is found.")] = "auto",
+    modules: Modules = None,
+) -> None:
+    """Find patterns in a stream on this machine, as events come; Ctrl-C stops it cleanly.
+
+    A file comes as fast as it is matched, or with --rate or --speed as fast as is said.
+    """
+    from cepheid.cli.streaming import run_stream, source_from, strategy_from
+
+    for module in modules or []:
+        _import(module)
+    with _failing_plainly():
+        try:
+            columns = {"time": time, "type": type_ or None, "tie_breaker": tie_breaker}
+            options = {
+                "planner": planner,
+                "allowed_lateness": int(lateness) if lateness.isdecimal() else lateness,
+                "run_for": run_for,
+                "shed": strategy_from(shed, latency_bound, safety),
+            }
+            start = source_from(source, rate, speed, schema, earliest)
+            run_stream(_read_all(patterns), start, output, columns, options, metrics, plot, out, err)
+        except ModuleNotFoundError as error:
+            fail(str(error))
+        except KeyboardInterrupt:
+            err.print("stopped before the end: not all matches were written")
+            raise typer.Exit(130) from None
+
+
+@app.command()
 def run(
     job: Annotated[Path, typer.Argument(help="The job: a YAML file.", metavar="JOB", show_default=False)],
     report: Annotated[

@@ -16,12 +16,12 @@ from cepheid.job.description import Job, Kafka, KafkaSink, ShownSink, Workload, 
 from cepheid.job.explaining import plan_alone, plan_and_funnel
 from cepheid.job.history import History
 from cepheid.job.outcome import Outcome
-from cepheid.job.signals import Stop
 from cepheid.job.sinks import read_back, start_stream, where_to
 from cepheid.job.sources import can_be_read_again, open_events, prepare
 from cepheid.job.timeline import extent_of, timeline_of
 from cepheid.job.watch import Watcher
 from cepheid.language.pattern import Pattern
+from cepheid.local.signals import Stop
 
 if TYPE_CHECKING:
     from cepheid.local.explain.explain import Explanation

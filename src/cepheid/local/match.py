@@ -97,7 +97,7 @@ def prepare(
     """An engine with plans for these events, and the events in the order of time. Options as for :func:`match`."""
     columns = EventColumns(time, type, tie_breaker)
     table = as_table(events)
-    table = _in_order(table.cast(without_views(table.schema)), time)
+    table = in_order(table.cast(without_views(table.schema)), time)
     named = with_names(read_patterns(patterns))
     check(named, table.schema, time=time, type=type, tie_breaker=tie_breaker)
     estimates = dict(statistics or {})
@@ -139,7 +139,7 @@ def read_patterns(patterns: str | Pattern | Iterable[str | Pattern]) -> Iterator
             yield from read_all(pattern)
 
 
-def _in_order(table: pa.Table, time: str) -> pa.Table:
+def in_order(table: pa.Table, time: str) -> pa.Table:
     """Sorted by time, so that what is behind can be forgotten. A table that is sorted already is left as it is."""
     if time not in table.column_names or table.num_rows < 2:
         return table

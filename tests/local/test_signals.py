@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from cepheid.job.signals import Stop
+from cepheid.local.signals import Stop
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

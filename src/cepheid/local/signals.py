@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import select
 import signal
+import socket
 import threading
 from types import FrameType, TracebackType
 from typing import Any
@@ -14,18 +17,34 @@ class Stop:
     """While it is entered, Ctrl-C and SIGTERM only ask to stop; the second time they are as impatient as ever.
 
     Spark would cancel what is running at Ctrl-C, and the stream would end with an error.
+
+    Who waits, waits for this too: with :meth:`wait`, or with a selector, as it can be read from once it was asked.
     """
 
     def __init__(self) -> None:
-        self._asked = threading.Event()
+        self._asked = False
         self._former: dict[signal.Signals, Any] = {}
+        # A socket and no lock: a handler may run while the thread that it interrupts holds the lock.
+        self._ear, self._mouth = socket.socketpair()
 
     @property
     def asked(self) -> bool:
-        return self._asked.is_set()
+        return self._asked
 
     def ask(self) -> None:
-        self._asked.set()
+        if not self._asked:
+            self._asked = True
+            with contextlib.suppress(OSError):  # closed: nobody waits any more
+                self._mouth.send(b"!")
+
+    def fileno(self) -> int:
+        return self._ear.fileno()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so long, or until it was asked; whether it was."""
+        if not self._asked and seconds > 0:
+            select.select([self], [], [], seconds)
+        return self._asked
 
     def __enter__(self) -> Stop:
         if threading.current_thread() is threading.main_thread():  # only there can handlers be set
@@ -36,6 +55,8 @@ class Stop:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._restore()
+        self._ear.close()
+        self._mouth.close()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.asked:

@@ -1,0 +1,134 @@
+"""The queue between the thread that a source runs in and the engine."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Condition
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Events that came together."""
+
+    events: pa.Table
+    came: float
+    """When the first of them did, on the clock of ``time.perf_counter``."""
+
+    def __len__(self) -> int:
+        return int(self.events.num_rows)
+
+
+class EventQueue:
+    """Chunks in the order in which they came.
+
+    One thread puts, another takes. With a ``capacity``, putting waits until there is room. After :meth:`end` what is
+    left can still be taken; :meth:`abort` throws it away, and whoever waits goes on.
+    """
+
+    def __init__(self, capacity: int | None) -> None:
+        self._capacity = capacity
+        self._chunks: deque[Chunk] = deque()
+        self._changed = Condition()
+        self._events = self._arrived = 0
+        self._ended = self._aborted = False
+        self._error: BaseException | None = None
+
+    @property
+    def events(self) -> int:
+        """How many wait."""
+        return self._events
+
+    @property
+    def arrived(self) -> int:
+        """How many have ever been put."""
+        return self._arrived
+
+    @property
+    def error(self) -> BaseException | None:
+        """What the source ended with, if it did not end by itself."""
+        return self._error
+
+    def put(self, chunk: Chunk) -> bool:
+        """Whether the chunk was taken in: not if the run is over."""
+        with self._changed:
+            if self._capacity is not None:
+                # A chunk that is larger than the whole queue comes when it is empty.
+                self._changed.wait_for(lambda: self._aborted or not self._events or self._fits(len(chunk)))
+            if self._aborted:
+                return False
+            self._chunks.append(chunk)
+            self._events += len(chunk)
+            self._arrived += len(chunk)
+            self._changed.notify_all()
+            return True
+
+    def end(self, error: BaseException | None = None) -> None:
+        """No more will come."""
+        with self._changed:
+            self._ended, self._error = True, error
+            self._changed.notify_all()
+
+    def abort(self) -> None:
+        with self._changed:
+            self._ended = self._aborted = True
+            self._chunks.clear()
+            self._events = 0
+            self._changed.notify_all()
+
+    def wait(self, seconds: float) -> bool:
+        """Until there is an event, or no more will come; False if neither happened in so many seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: bool(self._chunks) or self._ended, seconds)
+
+    @property
+    def exhausted(self) -> bool:
+        return self._ended and not self._chunks
+
+    def take(self, most: int) -> list[Chunk]:
+        """The oldest chunks, ``most`` events at the most; the last may be a part of one."""
+        with self._changed:
+            taken: list[Chunk] = []
+            while self._chunks and most > 0:
+                chunk = self._chunks.popleft()
+                if len(chunk) > most:
+                    self._chunks.appendleft(Chunk(chunk.events.slice(most), chunk.came))
+                    chunk = Chunk(chunk.events.slice(0, most), chunk.came)
+                taken.append(chunk)
+                most -= len(chunk)
+            self._events -= sum(map(len, taken))
+            self._changed.notify_all()
+            return taken
+
+    def waited(self, now: float) -> float:
+        """For how long the oldest event has."""
+        with self._changed:
+            return now - self._chunks[0].came if self._chunks else 0.0
+
+    def thin(self, kept: Callable[[Chunk], Mask | None]) -> int:
+        """Leave out events; how many. ``kept`` says which ones of a chunk stay, None for all."""
+        with self._changed:
+            before = self._events
+            thinned = []
+            for chunk in self._chunks:
+                mask = kept(chunk)
+                if mask is not None:
+                    chunk = Chunk(chunk.events.filter(pa.array(mask)), chunk.came)
+                if len(chunk):
+                    thinned.append(chunk)
+            self._chunks = deque(thinned)
+            self._events = sum(map(len, thinned))
+            self._changed.notify_all()
+            return before - self._events
+
+    def _fits(self, events: int) -> bool:
+        assert self._capacity is not None
+        return self._events + events <= self._capacity

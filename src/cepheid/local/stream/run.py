@@ -1,0 +1,133 @@
+"""``cepheid.run``: find patterns in a stream on one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.adapt.every import CheckEvery
+from cepheid.adapt.follower import Migration
+from cepheid.adapt.policies import Policy
+from cepheid.engine.engine import Engine
+from cepheid.engine.ingest import EventColumns
+from cepheid.engine.planning import Share
+from cepheid.engine.sample import estimate_all
+from cepheid.language.pattern import Pattern, with_names
+from cepheid.local.match import BATCH, read_patterns
+from cepheid.local.stream.metrics import Second
+from cepheid.local.stream.result import StreamResult
+from cepheid.local.stream.runner import Runner
+from cepheid.local.stream.sinks import sink_of
+from cepheid.local.stream.sources import Replay, source_of
+from cepheid.local.stream.watermark import Lateness, seconds_of
+from cepheid.pattern.check import check
+from cepheid.pattern.normal import Branch
+from cepheid.pattern.normalise import normalise
+from cepheid.stats.estimates import Estimates
+
+WARM_UP = 2_048
+"""Events of a preview that a session is warmed up with."""
+
+
+def run(
+    patterns: str | Pattern | Iterable[str | Pattern],
+    source: Any,
+    sink: Any = None,
+    *,
+    shed: Any = None,
+    time: str = "ts",
+    type: str | None = "type",
+    tie_breaker: str | None = None,
+    allowed_lateness: Lateness = 0,
+    schema: pa.Schema | Mapping[str, Any] | None = None,
+    run_for: str | float | None = None,
+    queue_size: int = 4 * BATCH,
+    planner: str = "auto",
+    order: Sequence[str] | None = None,
+    statistics: Mapping[Branch, Estimates] | None = None,
+    negation: str = "auto",
+    adapt: Policy | bool | str | None = None,
+    check_every: CheckEvery = None,
+    migrate: Migration = "rebuild",
+    share: Share = None,
+    max_partial_matches: int = 100_000_000,
+    each_second: Callable[[Second], object] | None = None,
+) -> StreamResult:
+    """Find patterns in a stream on this machine, until the stream ends or somebody stops it with Ctrl-C.
+
+    ``source``: a :class:`cepheid.Replay` of a table, ``"-"`` for lines of JSON on standard input, ``"tcp://host:port"``
+    or ``"listen://host:port"`` for lines of JSON from a socket, ``"kafka://servers/topic"``, an iterable of Arrow
+    tables, or a table or path, which comes as fast as it is taken. ``schema``: the columns of events that come as JSON.
+    ``sink``: a function that takes a table of matches, a list, the path of a folder (Parquet) or of a ``.jsonl`` file,
+    ``"-"`` for lines of JSON on standard output, or ``"kafka://servers/topic"``; without one the matches are in the
+    result.
+
+    ``shed``: what to drop when events come faster than they can be matched, such as
+    ``cepheid.HSpice(latency_bound="1 second")``. Without it a source that is too fast is held back by a queue of
+    ``queue_size`` events, and nothing is lost. ``allowed_lateness``: how much older than the newest an event may be,
+    such as ``"10 seconds"`` or, where times are numbers, a number. ``run_for``: stop after so many seconds.
+    ``each_second`` is called with the metrics of every second. The other options are those of :func:`cepheid.match`.
+
+    >>> import cepheid
+    >>> events = [{"ts": 1, "type": "A", "x": 5}, {"ts": 2, "type": "B", "x": 7}, {"ts": 9, "type": "B", "x": 8}]
+    >>> found = []
+    >>> result = cepheid.run("PATTERN SEQ(A a, B b) WITHIN 5 RETURN b.x - a.x AS gain", events, found)
+    >>> found
+    [{'pattern': 'pattern_1', 'start': 1, 'end': 2, 'gain': 2}]
+    >>> result.events, result.found, result.stopped
+    (3, 1, False)
+    """
+    columns = EventColumns(time, type, tie_breaker)
+    given = schema if schema is None or isinstance(schema, pa.Schema) else pa.schema(dict(schema))
+    start, end = source_of(source, given), sink_of(sink)
+    if queue_size < 1:
+        raise ValueError(f"queue_size is 1 event or more, got {queue_size}")
+    if shed is not None and isinstance(start, Replay) and not start.paced:
+        raise ValueError(
+            "a table that comes as fast as it is taken is never an overload: for shedding, say how fast it comes, "
+            "with cepheid.Replay(table, rate=…) or speed=…"
+        )
+    named = with_names(read_patterns(patterns))
+    preview = start.preview(columns)
+    if preview is not None:
+        check(named, preview.schema, time=time, type=type, tie_breaker=tie_breaker)
+    estimates = dict(statistics or {})
+    if not estimates and preview is not None and preview.num_rows and planner != "pattern_order" and order is None:
+        estimates = estimate_all(named, preview, columns)
+    options: dict[str, Any] = {} if shed is None else {"shed": shed}
+    engine = Engine(
+        named, columns, planner, order, estimates, max_partial_matches, negation, adapt, check_every, migrate, share,
+        **options,
+    )  # fmt: skip
+    if shed is not None and preview is not None:
+        warm_up(engine, preview, columns)
+    critical = _types_of(pattern for pattern in named if getattr(pattern, "critical", False))
+    runner = Runner(
+        engine.open(), start, end, columns, shed=shed, critical=critical, match_size=_match_size(named),
+        allowed_lateness=allowed_lateness,
+        queue_size=queue_size, run_for=None if run_for is None else seconds_of(run_for, "run_for"),
+        each_second=each_second,
+    )  # fmt: skip
+    return runner.run()
+
+
+def warm_up(engine: Engine, preview: pa.Table, columns: EventColumns) -> None:
+    """Load the compiled kernels, which takes longer than many a bound."""
+    session = engine.open()
+    for place in range(0, min(preview.num_rows, WARM_UP), WARM_UP // 4):
+        session.push(preview.slice(place, WARM_UP // 4))
+    session.close()
+
+
+def _match_size(patterns: Sequence[Pattern]) -> float:
+    """Events in a match, on average over the patterns; a variable that repeats counts once."""
+    sizes = [len(branch.variables) for pattern in patterns for branch in normalise(pattern).branches]
+    return sum(sizes) / len(sizes)
+
+
+def _types_of(patterns: Iterable[Pattern]) -> list[str]:
+    """The types of the events that patterns look at."""
+    branches = [branch for pattern in patterns for branch in normalise(pattern).branches]
+    return [v.type for b in branches for v in b.variables] + [n.type for b in branches for n in b.negations]

@@ -1,0 +1,167 @@
+"""Where matches go."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Protocol, TextIO, runtime_checkable
+
+import pyarrow as pa
+import pyarrow.parquet
+
+ROWS = 1_000_000
+SECONDS = 10.0
+"""A Parquet file is written when there are so many matches, or the first has waited for so long."""
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """Takes the matches of each push, in the thread of the engine: while it works, events wait."""
+
+    def write(self, matches: pa.Table) -> None: ...
+
+    def close(self) -> None:
+        """Nothing more comes: what was kept back is written."""
+
+
+class Call:
+    """A function that is called with the matches of each push that has any."""
+
+    def __init__(self, function: Callable[[pa.Table], object]) -> None:
+        self._function = function
+
+    def write(self, matches: pa.Table) -> None:
+        self._function(matches)
+
+    def close(self) -> None:
+        pass
+
+
+class Collect:
+    """Keeps all matches."""
+
+    def __init__(self) -> None:
+        self._tables: list[pa.Table] = []
+
+    @property
+    def matches(self) -> pa.Table:
+        return pa.concat_tables(self._tables) if self._tables else pa.table({})
+
+    def write(self, matches: pa.Table) -> None:
+        self._tables.append(matches)
+
+    def close(self) -> None:
+        pass
+
+
+class JsonLinesSink:
+    """A line of JSON for each match, in a file or on standard output. Lines are there when the push is over."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._file: TextIO | None = None
+
+    def write(self, matches: pa.Table) -> None:
+        file = self._open()
+        file.writelines(f"{line}\n" for line in json_lines(matches))
+        file.flush()
+
+    def close(self) -> None:
+        file = self._open()  # no match at all is an empty file
+        file.flush()
+        if file is not sys.stdout:
+            file.close()
+
+    def _open(self) -> TextIO:
+        if self._file is None:
+            self._file = sys.stdout if self._path is None else self._path.open("w", encoding="utf-8")
+        return self._file
+
+
+class ParquetFolder:
+    """Parquet files in a folder, one after the other. A file is there whole or not at all; earlier ones stay.
+
+    A file holds ``rows`` matches or more, or those of ``seconds`` or more.
+    """
+
+    def __init__(self, folder: Path | str, *, rows: int = ROWS, seconds: float = SECONDS) -> None:
+        self._folder = Path(folder)
+        if self._folder.is_file():
+            raise ValueError(f"{folder} is a file: matches of a stream are written to a folder, or to a .jsonl file")
+        self._rows, self._seconds = rows, seconds
+        self._kept: list[pa.Table] = []
+        self._since = 0.0
+        self._number: int | None = None
+
+    def write(self, matches: pa.Table) -> None:
+        if not self._kept:
+            self._since = perf_counter()
+        self._kept.append(matches)
+        full = sum(table.num_rows for table in self._kept) >= self._rows
+        if full or perf_counter() - self._since >= self._seconds:
+            self._flush()
+
+    def close(self) -> None:
+        if self._kept:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if self._number is None:
+            there = (path.stem.rpartition("-")[2] for path in self._folder.glob("matches-*.parquet"))
+            self._number = max((int(number) for number in there if number.isdecimal()), default=-1)
+        self._number += 1
+        path = self._folder / f"matches-{self._number:06d}.parquet"
+        hidden = path.with_name(f".{path.name}")  # readers of folders leave out names with a dot
+        pa.parquet.write_table(pa.concat_tables(self._kept), hidden)
+        hidden.replace(path)
+        self._kept = []
+
+
+def sink_of(sink: Any) -> Sink:
+    """A sink as it is, or what a user names it by: a function, a list, a path or an address; None keeps all matches."""
+    from cepheid.local.stream.addresses import sink_at
+
+    match sink:
+        case None:
+            return Collect()
+        case Sink():
+            return sink
+        case list():
+            return Call(lambda matches: sink.extend(matches.to_pylist()))
+        case str() | Path():
+            return sink_at(sink)
+    if callable(sink):
+        return Call(sink)
+    raise TypeError(
+        f"a sink is a function, a list, a path, '-' or kafka://SERVERS/TOPIC, or has write and close; "
+        f"got {type(sink).__name__}"
+    )
+
+
+def json_lines(matches: pa.Table) -> Iterator[str]:
+    """Each match as JSON, without what it does not have.
+
+    >>> list(json_lines(pa.table({"pattern": ["p"], "end": [dt.datetime(2024, 5, 17)], "a": [{"x": 1}], "b": [None]})))
+    ['{"pattern": "p", "end": "2024-05-17T00:00:00", "a": {"x": 1}}']
+    """
+    for row in matches.to_pylist():
+        yield json.dumps({name: value for name, value in row.items() if value is not None}, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dt.datetime() | dt.date() | dt.time():
+            return value.isoformat()
+        case dt.timedelta():
+            return value.total_seconds()
+        case Decimal():
+            return float(value)
+        case bytes():
+            return value.hex()
+    return str(value)

@@ -1,0 +1,80 @@
+"""``cepheid stream``, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner, Result
+
+from cepheid.cli.main import app
+
+EVENTS = pa.table({"ts": range(500), "type": ["A", "B"] * 250, "x": [n % 7 for n in range(500)]})
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    patterns = tmp_path / "rules.cep"
+    patterns.write_text("NAME up PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 1 RETURN a.x AS x", encoding="utf-8")
+    events = tmp_path / "events.parquet"
+    pa.parquet.write_table(EVENTS, events)
+    return patterns, events
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["stream", *(str(a) for a in arguments)])
+
+
+def test_a_file(files: tuple[Path, Path], tmp_path: Path) -> None:
+    patterns, events = files
+    result = run("-p", patterns, events)
+    assert result.exit_code == 0, result.output
+    assert "matches in 500 events" in result.stdout
+    assert "latency: p50" in result.stdout
+    assert '{"pattern": "up", "start": 0, "end": 1, "x": 0}' in result.stdout
+    assert result.stdout.count('"pattern"') == 20
+
+
+def test_outputs(files: tuple[Path, Path], tmp_path: Path) -> None:
+    patterns, events = files
+    folder, lines = tmp_path / "found", tmp_path / "found.jsonl"
+    metrics, plot = tmp_path / "metrics.csv", tmp_path / "run.png"
+    result = run("-p", patterns, events, "-o", folder, "--rate", 2000, "--metrics", metrics, "--plot", plot)
+    assert result.exit_code == 0, result.output
+    assert f"matches are in {folder}" in result.stdout
+    assert metrics.read_text(encoding="utf-8").startswith('"second","events_in"')
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert run("-p", patterns, events, "-o", lines).exit_code == 0
+    found = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
+    assert sorted(map(str, found)) == sorted(map(str, pa.dataset.dataset(folder).to_table().to_pylist()))
+
+
+def test_matches_alone_on_standard_output(files: tuple[Path, Path]) -> None:
+    patterns, events = files
+    result = run("-p", patterns, events, "-o", "-", "--for", "1 minute")
+    assert result.exit_code == 0, result.output
+    assert all(json.loads(line) for line in result.stdout.splitlines())
+    assert "matches in 500 events" in result.stderr
+
+
+def test_mistakes_are_plain(files: tuple[Path, Path], tmp_path: Path) -> None:
+    patterns, events = files
+    cases: list[tuple[list[object], str]] = [
+        ([tmp_path / "none.parquet"], "there is no such file"),
+        (["upd://x"], "expected one of tcp://"),
+        (["tcp://127.0.0.1:1"], "the source failed after 0 events and 0 matches: ConnectionRefusedError"),
+        ([events, "--shed", "hspicy", "--rate", 5], "did you mean 'hspice'"),
+        (["-", "--rate", 5], "--rate and --speed are for files"),
+        (["-", "--schema", "ts"], "expected names and types"),
+        ([events, "--metrics", tmp_path / "m.txt"], "ends in .csv or .parquet"),
+        ([events, "--lateness", "soon"], "soon"),
+    ]
+    for arguments, said in cases:
+        result = run("-p", patterns, *arguments)
+        assert result.exit_code in (1, 2), result.output
+        assert said in result.stderr, result.stderr
+        assert "Traceback" not in result.stderr

@@ -1,0 +1,60 @@
+"""From Kafka and to Kafka, without Spark: the matches of the same events in a table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install 'cepheid[kafka]'")
+
+import cepheid
+from cepheid.local.stream.kafka import KafkaSink, KafkaSource, KafkaStreamError
+from tests.spark.kafka_broker import NoBrokerError, running_broker
+from tests.spark.long import long
+
+PATTERN = "NAME up PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 20 RETURN a.x AS low, b.x AS high"
+EVENTS = pa.table(
+    {"ts": range(2000), "type": ["AB"[n % 3 % 2] for n in range(2000)], "x": [n * 7919 % 101 for n in range(2000)]}
+)
+
+
+@long
+def test_from_kafka_to_kafka(tmp_path: Path) -> None:
+    try:
+        with running_broker(tmp_path) as servers:
+            # The events are the matches of a pattern that takes all of them; a partition is not in the order of time.
+            events = "PATTERN Event e WITHIN 1 RETURN e.ts AS ts, e.type AS type, e.x AS x"
+            cepheid.run(events, EVENTS, f"kafka://{servers}/events", type=None)
+            source = KafkaSource(servers, "events", start="earliest", to_the_end=True)
+            result = cepheid.run(PATTERN, source, f"kafka://{servers}/matches", allowed_lateness=2000)
+            assert (result.events, result.late) == (2000, 0)
+            found: list[dict[str, Any]] = []
+            again = KafkaSource(servers, "matches", start="earliest", to_the_end=True)
+            cepheid.run("PATTERN Match m WITHIN 1", again, found, time="end", type=None, allowed_lateness=2000)
+            with pytest.raises(cepheid.StreamError, match="the source failed") as caught:
+                cepheid.run(PATTERN, KafkaSource(servers, "none", to_the_end=True))
+            assert isinstance(caught.value.__cause__, KafkaStreamError)
+    except NoBrokerError as error:
+        pytest.skip(str(error))
+    expected = cepheid.match(PATTERN, EVENTS).to_pylist()
+    assert len(expected) > 1000
+    matches = [row["m"] for row in found]
+    assert sorted(json.dumps(m, sort_keys=True) for m in matches) == sorted(
+        json.dumps(m, sort_keys=True) for m in expected
+    )
+
+
+def test_no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cepheid.local.stream.kafka.PATIENCE", 0.3)
+    with pytest.raises(cepheid.StreamError, match=r"the source failed after 0 events.*kafka://127.0.0.1:9"):
+        cepheid.run(PATTERN, "kafka://127.0.0.1:9/events")
+    sink = KafkaSink("127.0.0.1:9", "matches")
+    sink.write(pa.table({"pattern": ["up"]}))
+    with pytest.raises(KafkaStreamError, match="1 matches were not taken in"):
+        sink.close()
+    with pytest.raises(ValueError, match="start is"):
+        KafkaSource("127.0.0.1:9", "events", start="yesterday")

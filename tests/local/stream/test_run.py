@@ -1,0 +1,501 @@
+"""Streams on one machine: the same matches as in a table, whatever they come from and go to."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+
+import cepheid
+from cepheid.engine.ingest import EventColumns
+from cepheid.local.signals import Stop
+from cepheid.local.stream.lines import LinesError, Socket
+from cepheid.local.stream.queue import Chunk
+from cepheid.local.stream.runner import Runner
+from cepheid.local.stream.sinks import Collect, ParquetFolder
+
+PATTERN = "NAME up PATTERN SEQ(A a, NOT(C c), B b) WHERE a.x < b.x WITHIN 20 RETURN a.x AS low, b.x AS high"
+EVENTS = pa.table(
+    {
+        "ts": list(range(3000)),
+        "type": ["ABABBAABABC"[n * 7 % 11] for n in range(3000)],
+        "x": [(n * 7919) % 101 for n in range(3000)],
+    }
+)
+SCHEMA = EVENTS.schema
+
+
+def rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[tuple[Any, ...]]:
+    found = rows(cepheid.match(PATTERN, EVENTS))
+    assert len(found) > 1000
+    return found
+
+
+def json_of(table: pa.Table) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in table.to_pylist())
+
+
+# --- sources
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        EVENTS,
+        EVENTS.to_pylist(),
+        cepheid.Replay(EVENTS, rate=30_000),
+        cepheid.Replay(EVENTS, speed=30_000),
+        cepheid.Replay(EVENTS.take(list(reversed(range(3000)))), speed=30_000),
+    ],
+    ids=["table", "list", "rate", "speed", "sorted by its times"],
+)
+def test_replayed(source: Any, expected: list[Any]) -> None:
+    result = cepheid.run(PATTERN, source)
+    assert rows(result.matches) == expected
+    assert (result.events, result.found, result.late, result.stopped) == (3000, len(expected), 0, False)
+
+
+def test_batches_from_an_iterable(expected: list[Any]) -> None:
+    assert rows(cepheid.run(PATTERN, (EVENTS.slice(n, 100) for n in range(0, 3000, 100))).matches) == expected
+
+
+def test_a_path(tmp_path: Path, expected: list[Any]) -> None:
+    path = tmp_path / "events.parquet"
+    pa.parquet.write_table(EVENTS, path)
+    assert rows(cepheid.run(PATTERN, str(path)).matches) == expected
+
+
+def test_time_stamps_of_their_own(expected: list[Any]) -> None:
+    """An event each millisecond, five times as fast."""
+    times = pa.array([n * 1000 for n in range(3000)], pa.timestamp("us"))
+    result = cepheid.run(
+        PATTERN.replace("WITHIN 20", "WITHIN 20 ms"), cepheid.Replay(EVENTS.set_column(0, "ts", times), speed=5)
+    )
+    assert result.found == len(expected)
+    assert 0.59 < result.seconds < 60
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA])
+def test_a_socket(schema: pa.Schema | None, expected: list[Any]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            text = json_of(EVENTS)
+            with connection:
+                for start in range(0, len(text), 7_777):  # lines are cut anywhere
+                    connection.sendall(text[start : start + 7_777])
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        result = cepheid.run(PATTERN, f"tcp://127.0.0.1:{server.getsockname()[1]}", schema=schema)
+        thread.join()
+    assert rows(result.matches) == expected
+
+
+def test_a_socket_that_listens(expected: list[Any]) -> None:
+    def connect(port: int) -> None:
+        def send() -> None:
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                connection.sendall(json_of(EVENTS))
+
+        threading.Thread(target=send, daemon=True).start()
+
+    result = cepheid.run(PATTERN, Socket("127.0.0.1", 0, listen=True, on_listening=connect))
+    assert rows(result.matches) == expected
+
+
+SCRIPT = """
+import sys, cepheid
+result = cepheid.run(sys.argv[1], "-", "-")
+print(result.events, result.found, result.stopped, file=sys.stderr)
+"""
+
+
+def test_standard_input_to_standard_output(expected: list[Any]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, PATTERN], input=json_of(EVENTS), capture_output=True, check=True
+    )
+    assert sorted(tuple(json.loads(line).values()) for line in done.stdout.splitlines()) == expected
+    assert done.stderr.split() == [b"3000", str(len(expected)).encode(), b"False"]
+
+
+def test_a_signal_stops_a_stream_that_waits() -> None:
+    """All that had come is matched and written; what waited for the end comes too."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, PATTERN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    some = EVENTS.slice(0, 500)
+    process.stdin.write(json_of(some))
+    process.stdin.flush()
+    first = process.stdout.readline()  # it has begun
+    process.send_signal(signal.SIGINT)
+    out = first + process.stdout.read()
+    said = process.stderr.read()
+    assert process.wait() == 0, said
+    assert len(out.splitlines()) == cepheid.match(PATTERN, some).num_rows
+    assert said.split()[-1] == b"True"
+
+
+def test_lines_that_are_no_events() -> None:
+    for text, said in [
+        (
+            b'{"ts": 1, "type": "A", "x": 1}\n{"ts": 2, "type": "B", "x": 2, "y": 3}\nnonsense\n',
+            "expected a JSON object",
+        ),
+        (b'{"ts": 1, "type": "A", "x": 1}\n{"ts": 2, "type": "B", "x": null}\n', None),
+    ]:
+        reader, writer = socket.socketpair()
+        writer.sendall(text)
+        writer.close()
+        with reader, Stop() as stop:
+            from cepheid.local.stream.lines import LineParser, read_lines
+
+            chunks = read_lines(reader.fileno(), LineParser("lines", None, "ts"), stop)
+            if said is None:
+                assert sum(len(chunk) for chunk in chunks) == 2
+            else:
+                with pytest.raises(LinesError, match=said):
+                    list(chunks)
+
+
+def test_a_field_that_comes_later_is_not_lost_silently() -> None:
+    from cepheid.local.stream.lines import LineParser
+
+    parser = LineParser("lines", None, "ts")
+    parser.table(b'{"ts": 1, "type": "A"}')
+    with pytest.raises(LinesError, match=r"lines, line 2: .*\n.*ts int64, type string.*schema"):
+        parser.table(b'{"ts": 1, "type": "A", "x": 4}')
+
+
+# --- sinks
+
+
+def test_sinks(tmp_path: Path, expected: list[Any]) -> None:
+    found: list[dict[str, Any]] = []
+    cepheid.run(PATTERN, EVENTS, found)
+    assert sorted(tuple(row.values()) for row in found) == expected
+    tables: list[pa.Table] = []
+    assert cepheid.run(PATTERN, EVENTS, tables.append).matches is None
+    assert rows(pa.concat_tables(tables)) == expected
+    cepheid.run(PATTERN, EVENTS, tmp_path / "found.jsonl")
+    lines = (tmp_path / "found.jsonl").read_text().splitlines()
+    assert sorted(tuple(json.loads(line).values()) for line in lines) == expected
+
+
+def test_a_folder_of_parquet_files(tmp_path: Path, expected: list[Any]) -> None:
+    folder = tmp_path / "found"
+    for runs in (1, 2):  # the second adds to what is there
+        cepheid.run(
+            PATTERN,
+            (EVENTS.slice(n, 100) for n in range(0, 3000, 100)),
+            ParquetFolder(folder, rows=300),
+            queue_size=100,
+        )
+        assert rows(pa.dataset.dataset(folder).to_table()) == sorted(expected * runs)
+    assert len(list(folder.iterdir())) >= 4
+
+
+def test_no_match_is_an_empty_file(tmp_path: Path) -> None:
+    cepheid.run("PATTERN D d WITHIN 5", EVENTS, tmp_path / "none.jsonl")
+    assert (tmp_path / "none.jsonl").read_text() == ""
+
+
+# --- lateness, back-pressure, stopping
+
+
+def test_late_events_are_counted_or_waited_for(expected: list[Any]) -> None:
+    shuffled = EVENTS.take([n + 9 - 2 * (n % 10) for n in range(3000)])  # each ten turned round
+    pieces = [shuffled.slice(n, 5) for n in range(0, 3000, 5)]
+    result = cepheid.run(PATTERN, cepheid.Replay(shuffled, rate=20_000), allowed_lateness=10)
+    assert rows(result.matches) == expected
+    assert result.late == 0
+    strict = _run_pieces(pieces)
+    assert strict.late > 0
+    assert strict.found < len(expected)
+
+
+def _run_pieces(pieces: list[pa.Table]) -> cepheid.StreamResult:
+    """Each of them is a push: the next comes when it is over."""
+    over = threading.Semaphore(1)
+
+    class Session:
+        def __init__(self, session: cepheid.Session) -> None:
+            self._session = session
+
+        def push(self, *args: Any, **more: Any) -> pa.Table:
+            try:
+                return self._session.push(*args, **more)
+            finally:
+                over.release()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._session, name)
+
+    def source() -> Iterator[pa.Table]:
+        for piece in pieces:
+            over.acquire()
+            yield piece
+
+    from cepheid.local.stream.sources import Batches
+
+    session = cepheid.Engine([cepheid.parse(PATTERN)]).open()
+    return Runner(Session(session), Batches(source()), Collect(), EventColumns()).run()
+
+
+def test_a_source_that_is_too_fast_waits() -> None:
+    """The queue holds two batches; when a push begins, no more than that has been asked for in advance."""
+    given: list[int] = []
+
+    def source() -> Iterator[pa.Table]:
+        for n in range(0, 3000, 100):
+            given.append(n)
+            yield EVENTS.slice(n, 100)
+
+    ahead: list[int] = []
+    seen = 0
+
+    def slow(matches: pa.Table) -> None:
+        nonlocal seen
+        seen = int(matches["end"][-1].as_py())
+        ahead.append(100 * len(given) - seen)
+
+    result = cepheid.run("PATTERN A a WITHIN 5 RETURN a.x", source(), slow, queue_size=200)
+    assert result.events == 3000
+    assert result.dropped_from_queue == 0
+    assert max(ahead) <= 700  # pushed, in the queue, in the hands of the source
+
+
+def test_stopped_after_a_time() -> None:
+    result = cepheid.run(PATTERN, cepheid.Replay(EVENTS, rate=100), run_for="300 ms")
+    assert result.stopped
+    assert 0 < result.events < 3000
+    assert result.found == cepheid.match(PATTERN, EVENTS.slice(0, result.events)).num_rows
+
+
+# --- errors
+
+
+class BreaksError(Exception):
+    pass
+
+
+def test_a_source_that_fails_gives_what_had_come() -> None:
+    def source() -> Iterator[pa.Table]:
+        yield EVENTS.slice(0, 500)
+        raise BreaksError("the wire is cut")
+
+    found: list[dict[str, Any]] = []
+    with pytest.raises(cepheid.StreamError, match=r"the source failed after 500 events .*the wire is cut") as caught:
+        cepheid.run("PATTERN A a WITHIN 5", source(), found)
+    assert isinstance(caught.value.__cause__, BreaksError)
+    assert len(found) == caught.value.result.found == EVENTS.slice(0, 500)["type"].to_pylist().count("A")
+    assert not _threads()
+
+
+def test_a_broken_stream_does_not_end() -> None:
+    """Whether a C comes is not known, so matches that wait for it are not given out."""
+
+    def source() -> Iterator[pa.Table]:
+        yield pa.table({"ts": [1], "type": ["A"]})
+        raise BreaksError
+
+    found: list[dict[str, Any]] = []
+    with pytest.raises(cepheid.StreamError):
+        cepheid.run("PATTERN SEQ(A a, NOT(C c)) WITHIN 5", source(), found)
+    assert found == []
+
+
+def test_a_sink_that_fails() -> None:
+    def sink(matches: pa.Table) -> None:
+        raise BreaksError("full")
+
+    with pytest.raises(cepheid.StreamError, match=r"the sink failed .*full") as caught:
+        cepheid.run(PATTERN, cepheid.Replay(EVENTS, rate=1000), sink)
+    assert isinstance(caught.value.__cause__, BreaksError)
+    assert not _threads()
+
+
+def test_an_engine_that_fails(tmp_path: Path) -> None:
+    """The matches of before are in the file; the error is the engine's own."""
+
+    def source() -> Iterator[pa.Table]:
+        for n in range(0, 3000, 10):
+            yield EVENTS.slice(n, 10)
+        yield pa.table({"ts": [1], "type": ["A"]})
+
+    with pytest.raises((ValueError, pa.ArrowInvalid)):
+        cepheid.run("PATTERN A a WITHIN 5 RETURN a.x", source(), tmp_path / "found.jsonl", queue_size=10)
+    assert (tmp_path / "found.jsonl").read_text().count("\n") > 0
+    assert not _threads()
+
+
+def test_mistakes() -> None:
+    cases: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+        (("udp://x:1",), {}, "expected one of tcp://, listen://, kafka://"),
+        (("tcp://localhost",), {}, "expected tcp://HOST:PORT"),
+        (("kafka://localhost:9092",), {}, "expected kafka://HOST:PORT/TOPIC"),
+        ((EVENTS,), {"sink": "tcp://x:1"}, "matches cannot be sent to tcp://"),
+        ((EVENTS,), {"queue_size": 0}, "queue_size"),
+        ((EVENTS,), {"allowed_lateness": "5 seconds"}, "allowed_lateness"),
+        ((EVENTS,), {"run_for": "5 events"}, "run_for"),
+        ((EVENTS,), {"shed": Shed()}, "say how fast it comes"),
+    ]
+    for arguments, more, said in cases:
+        with pytest.raises(ValueError, match=said):
+            cepheid.run(PATTERN, *arguments, **more)
+    with pytest.raises(ValueError, match="not both"):
+        cepheid.Replay(EVENTS, rate=1, speed=1)
+    with pytest.raises(TypeError, match="a sink is"):
+        cepheid.run(PATTERN, EVENTS, 5)
+    with pytest.raises(cepheid.PatternError, match="unknown attribute"):
+        cepheid.run("PATTERN A a WHERE a.y = 1 WITHIN 5", EVENTS)
+
+
+def _threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name == "cepheid source"]
+
+
+# --- metrics
+
+
+def test_metrics(tmp_path: Path) -> None:
+    seconds: list[Any] = []
+    result = cepheid.run(PATTERN, cepheid.Replay(EVENTS, rate=2_500), each_second=seconds.append)
+    assert result.metrics.num_rows == len(seconds) >= 2
+    totals = {name: sum(result.metrics[name].to_pylist()) for name in ("events_in", "events_out", "matches")}
+    assert totals == {"events_in": 3000, "events_out": 3000, "matches": result.found}
+    assert result.latency["max"] == max(
+        found for found in result.metrics["latency_max"].to_pylist() if found is not None
+    )
+    assert sorted(map(float, result.latency.values())) == list(result.latency.values())  # type: ignore[arg-type]
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    result.plot(tmp_path / "run.png")
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+
+
+# --- shedding
+
+
+@dataclass(frozen=True)
+class Shed:
+    seconds: float = 0.5
+    safety: float = 0.8
+
+
+class Server:
+    """A session that takes ``each`` seconds for an event; less when it is told to drop."""
+
+    def __init__(self, each: float, obeys: bool = True) -> None:
+        self.each, self.obeys = each, obeys
+        self.ratios = [0.0]
+        self.events = 0
+        self.types: set[str] = set()
+
+    def prepare(self, schema: pa.Schema) -> None: ...
+
+    def push(self, events: pa.Table, watermark: Any = None) -> pa.Table:
+        self.events += events.num_rows
+        self.types |= set(events["type"].to_pylist())
+        threading.Event().wait(self.each * events.num_rows * (1 - self.ratios[-1] * self.obeys))
+        return events.slice(0, 0)
+
+    def overload(self, ratio: float) -> None:
+        self.ratios.append(ratio)
+
+    def close(self) -> pa.Table:
+        return EVENTS.slice(0, 0)
+
+    def late_events(self) -> None: ...
+
+    def report(self) -> dict[str, Any]:
+        return {"shedding": {"pairs dropped": 10 * self.events, "estimated recall": 0.5}}
+
+
+def many(rate: float, seconds: float) -> cepheid.Replay:
+    count = int(rate * seconds)
+    return cepheid.Replay(pa.table({"ts": range(count), "type": [("A", "B")[n % 2] for n in range(count)]}), rate=rate)
+
+
+def test_the_detector_is_asked_and_the_session_told() -> None:
+    server = Server(1 / 2000)
+    result = Runner(server, many(4000, 3), Collect(), EventColumns(), shed=Shed()).run()
+    assert max(server.ratios) > 0.3
+    assert result.dropped_from_queue < 0.05 * result.events
+    assert sum(result.metrics["dropped_pairs"].to_pylist()) == 10 * server.events
+    assert 0.4 < result.metrics["estimated_recall"].to_pylist()[-1] <= 0.5
+    assert result.latency_bound == 0.5
+
+
+def test_where_shedding_does_not_help_events_are_left_out() -> None:
+    server = Server(1 / 2000, obeys=False)
+    result = Runner(server, many(4000, 3), Collect(), EventColumns(), shed=Shed()).run()
+    assert result.dropped_from_queue > 0.1 * result.events
+    assert result.events == result.dropped_from_queue + server.events
+    assert sum(result.metrics["dropped_from_queue"].to_pylist()) == result.dropped_from_queue
+
+
+def test_without_overload_nothing_is_dropped() -> None:
+    server = Server(1 / 10_000)
+    result = Runner(server, many(2000, 1), Collect(), EventColumns(), shed=Shed(seconds=5.0)).run()
+    assert server.ratios == [0.0]
+    assert (result.dropped_from_queue, server.events) == (0, 2000)
+
+
+def test_the_last_resort_spares_what_must_not_be_shed() -> None:
+    from cepheid.local.stream.queue import EventQueue
+    from cepheid.local.stream.relief import LastResort
+
+    def queue() -> EventQueue:
+        made = EventQueue(None)
+        for n in range(10):
+            made.put(Chunk(pa.table({"ts": range(100), "type": ["A", "B"] * 50}), came=n / 10))
+        return made
+
+    one = queue()
+    assert LastResort(1.0, 0.8).relieve(one, 0.9, 500) == 0  # none is about to be late
+    assert (
+        LastResort(1.0, 0.8).relieve(one, 1.0, 500) == 1000 - 900 * 0.2
+    )  # the first would be; 0.4 s · 500 of 1000 stay
+    two = queue()
+    LastResort(1.0, 0.8, "type", ["B"]).relieve(two, 1.0, 500)
+    left = pa.concat_tables(chunk.events for chunk in two.take(1000))["type"].to_pylist()
+    assert left.count("B") == 500
+    assert left.count("A") == 90
+    assert LastResort(1.0, 0.8, None, ["B"]).relieve(queue(), 1.0, 500) == 0
+
+
+def test_who_is_stopped_twice_is_interrupted() -> None:
+    class Source:
+        def preview(self, columns: EventColumns) -> None: ...
+
+        def read(self, stop: Stop, columns: EventColumns) -> Iterator[Chunk]:
+            yield Chunk(EVENTS.slice(0, 10), 0.0)
+            os.kill(os.getpid(), signal.SIGINT)
+            stop.wait(10)
+            os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait(0.5)  # does not hear
+
+    with pytest.raises(KeyboardInterrupt):
+        cepheid.run(PATTERN, Source())
