@@ -19,10 +19,12 @@ NEAR = (1.0, 2.0, 3.0, 2.0, 1.0)
 """… and with its neighbours, which are much like it."""
 MOST = 0.98
 """Of no type are more events dropped."""
-TRIES = 10
+TRIES = 8
 """A share is found by so many halvings."""
-MIXED = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8)
+MIXED = (0.15, 0.35, 0.6)
 """So many of the events that open partial matches may be dropped, before other pairs are."""
+FEW = 100
+"""Mixtures are tried where there are no more lines: events wait for the decision."""
 SLACK = 0.02
 DOUBT = 0.03
 """What depends on utilities must promise so much more: they are only known from what was seen."""
@@ -198,7 +200,7 @@ class _Choice:
         mixed = [
             (f"{kind}, and events that open partial matches", alike, _after(opening(share)[0], way))
             for kind, alike, way in ways
-            for share in MIXED
+            for share in (MIXED if len(self._model.lines) <= FEW else ())
         ]
         # First those for which nothing is to be known but how much there is.
         sampled = [("events, at random", EACH_PAIR, self.by_leaf(leaf)) for leaf in self._repetitions]

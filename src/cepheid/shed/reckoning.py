@@ -14,7 +14,7 @@ TUPLE = 20.0
 """The work of a tuple that is made and kept."""
 CHECK = 0.25
 """The work of a pair that is dropped: it was looked up, and where it stands."""
-PATHS = 16_384
+PATHS = 2048
 """So many tuples are reckoned with, of all joins together."""
 
 
