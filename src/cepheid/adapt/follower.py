@@ -24,7 +24,7 @@ CHECK_EVERY = 10_000
 """Events between two looks, for those who must name a number."""
 DECISIONS = 1_000
 """So many of the last changes are listed; streams may have no end."""
-FOLLOWING = 0.015
+FOLLOWING = 0.01
 """No more than about this part of the time is spent on looks, where their number is not given …"""
 SEARCHING = 0.05
 """… and this part where patterns share work: then a plan for all of them is searched for. What is in doubt waits."""
