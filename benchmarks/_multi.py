@@ -6,18 +6,23 @@ After I. Kolchinsky, A. Schuster: Real-time multi-pattern detection over event s
 from __future__ import annotations
 
 import random
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import cepheid
+from benchmarks import _adaptive
 from cepheid.cli.bench import Result, Steps
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.sample import estimate_all
+from cepheid.engine.session import Session
 from cepheid.pattern.normal import Branch
 from cepheid.pattern.normalise import normalise
 from cepheid.plan.cardinality import Cardinality
@@ -27,8 +32,10 @@ from cepheid.workloads.patterns import pattern_workload
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 STOCKS, TRAFFIC = "stocks", "traffic"
+REAL = {"real stocks": _adaptive.STOCKS, "real traffic": _adaptive.TRAFFIC}
 TRIVIAL = "trivial"
 MARGINS = (0.9, 0.97, 0.99)
 """How much more a price must have risen than another, as quantiles of all changes: that few pairs satisfy."""
@@ -38,14 +45,18 @@ want to hear of."""
 TRIED = 4
 """So many times as many patterns are made up as are taken."""
 BATCH = 2_000
-LIMIT = 10.0
+LIMIT = 5.0
 """So many seconds a plan is measured for; a slow one does not come to the end of the stream."""
+SEEDS = (1, 2, 3)
+"""Of the default workload; its gain is the geometric mean."""
+START = datetime(2024, 1, 1)
 NOTES = [
     (
-        f"a plan is measured for {LIMIT:.0f} s of processor time at the most: a slow one has not seen all events, so "
-        "its throughput is if anything too high, and the gains of the others too low"
+        f"a plan is measured for {LIMIT:.0f} s of processor time: a slow one does not come to the end of the stream, "
+        "and sees windows that fill up, so its throughput is if anything too high, and the gains of the others too low"
     ),
-    "one workload for each row; on stocks the gain over the trivial plan grows steeply with the events in a window",
+    "those that come to the end in half of that time are measured twice, and the faster of the two counts",
+    "planning and getting ready are not counted; a gain depends steeply on how many events are in a window",
 ]
 
 
@@ -83,9 +94,9 @@ def methods(names: Iterable[str], seconds: float) -> dict[str, Method]:
 class Workload:
     """Patterns and a stream. Number and size of patterns and the window of time are the paper's.
 
-    The number of types, the rate of the stream, margins, MATCHES and overlap are ours, as is the single seed where the
-    paper takes the mean of ten workloads. The gain depends on them, most of all on ``per_second``: the trivial plan
-    slows down with a high power of the events in a window, so a gain says little without it.
+    The number of types, the rate of the stream, margins, MATCHES and overlap are ours. The gain depends on them, most
+    of all on ``per_second``: the trivial plan slows down with a high power of the events in a window, so a gain says
+    little without it. Real events are replayed at this rate, one after the other.
     """
 
     data: str = STOCKS
@@ -93,7 +104,7 @@ class Workload:
     size: float = 5
     window: str = "15 minutes"
     types: int = 12
-    events: int = 4_000
+    events: int = 20_000
     overlap: float = 0.8
     per_second: float = 0.5
     difference: float | None = None
@@ -105,21 +116,35 @@ class Workload:
         return {f"S{number}": 2 + 45 * source.random() ** 2 for number in range(1, self.types + 1)}
 
     def stream(self) -> pa.Table:
+        if self.data in REAL:
+            return self._real()
         if self.data == TRAFFIC:
             return traffic_sensors(self.events, sensors=self.types, interval=60.0, seed=self.seed)
         return stock_quotes(self.events, rates=self.rates(), per_second=self.per_second, seed=self.seed)
+
+    def _real(self) -> pa.Table:
+        """The first events of some types, drawn by chance."""
+        table, names, _ = _adaptive.STREAMS[REAL[self.data]]()
+        types = random.Random(self.seed).sample(names, self.types)
+        mine = table.filter(pc.is_in(table["type"], pa.array(types))).slice(0, self.events)
+        places = np.arange(mine.num_rows) * round(1e6 / self.per_second)
+        times = np.datetime64(START, "us") + places.astype("timedelta64[us]")
+        return mine.add_column(0, "ts", pa.array(times))
 
     def texts(self, stream: pa.Table) -> list[str]:
         count = TRIED * self.patterns
         options: dict[str, Any] = {"size": self.size, "window": self.window, "overlap": self.overlap}
         options |= {"difference": self.difference, "seed": self.seed, "result": "{first}.ts AS first"}
-        if self.data == TRAFFIC:
+        types = self.rates()
+        if self.data != STOCKS:
             counts = stream["type"].value_counts().to_pylist()
-            seen = {row["values"]: float(row["counts"]) for row in counts}
-            return pattern_workload(count, seen, attributes=("speed", "vehicles"), **options)
-        changes = np.abs(stream["change"].to_numpy())
+            types = {row["values"]: float(row["counts"]) for row in counts}
+        if "speed" in stream.column_names:
+            return pattern_workload(count, types, attributes=("speed", "vehicles"), **options)
+        attribute = "change" if self.data == STOCKS else "diff"
+        changes = np.abs(stream[attribute].to_numpy())
         margins = [round(float(np.quantile(changes, share)), 3) for share in MARGINS]
-        return pattern_workload(count, self.rates(), margins=margins, **options)
+        return pattern_workload(count, types, attributes=(attribute,), margins=margins, **options)
 
 
 @dataclass
@@ -154,6 +179,14 @@ class Run:
             max_partial_matches=10**9, **options,
         )  # fmt: skip
         session = engine.open()
+        session.prepare(self.events.schema)
+        planned = session.snapshot()
+        found = self._pushed(session)
+        if found["seconds"] < LIMIT / 2:
+            found = min(found, self._pushed(engine.restore(planned)), key=lambda run: run["seconds"])
+        return {"events": found["events"], "matches": found["matches"], "events per second": found["rate"]}
+
+    def _pushed(self, session: Session) -> dict[str, Any]:
         seen = matches = 0
         start = process_time()
         for place in range(0, self.events.num_rows, BATCH):
@@ -163,7 +196,13 @@ class Run:
             if process_time() - start > LIMIT:
                 break
         seconds = process_time() - start
-        return {"events": seen, "matches": matches, "events per second": seen / seconds}
+        return {"events": seen, "matches": matches, "seconds": seconds, "rate": seen / seconds}
+
+
+def seeds(workload: Workload) -> tuple[Workload, ...]:
+    """The default workload several times, others once."""
+    is_default = replace(workload, events=Workload.events) == Workload(workload.data)
+    return tuple(replace(workload, seed=seed) for seed in SEEDS) if is_default else (workload,)
 
 
 def sweep(
@@ -171,15 +210,30 @@ def sweep(
 ) -> Result:
     """Each workload by each method; a row for each. The gain is that over the trivial plan."""
     rows = []
-    for labels, workload, ways in progress(cases, lambda case: ", ".join(f"{k} {v}" for k, v in case[0].items())):
+    several = [(labels, one, ways) for labels, workload, ways in cases for one in seeds(workload)]
+    for labels, workload, ways in progress(several, lambda case: ", ".join(f"{k} {v}" for k, v in case[0].items())):
         run = Run(workload)
         found = {name: run.measure(method, **options) for name, method in ways.items()}
         complete = {f["matches"] for f in found.values() if f["events"] == run.events.num_rows}
         assert len(complete) <= 1, f"the methods found different numbers of matches: {complete}"
         trivial = found[TRIVIAL]["events per second"]
         for name, measured in found.items():
-            rows.append({**labels, "method": name, **measured, "gain": measured["events per second"] / trivial})
-    return Result(rows, NOTES)
+            gain = measured["events per second"] / trivial
+            rows.append({**labels, "seed": workload.seed, "method": name, **measured, "gain": gain})
+    return Result(rows, [*NOTES, *_means(rows, list(cases[0][0]))])
+
+
+def _means(rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[str]:
+    """Gains of the workloads that were measured several times."""
+    found: dict[tuple[Any, ...], dict[str, list[float]]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[label] for label in labels), {}).setdefault(row["method"], []).append(row["gain"])
+    return [
+        f"{', '.join(map(str, case))}, mean of {len(gains[TRIVIAL])} seeds: "
+        + ", ".join(f"{name} {statistics.geometric_mean(some):.3g}" for name, some in gains.items() if name != TRIVIAL)
+        for case, gains in found.items()
+        if len(gains[TRIVIAL]) > 1
+    ]
 
 
 def numbers(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
@@ -187,10 +241,19 @@ def numbers(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
 
 
 def draw(axes: Axes, result: Result, x: str, **where: Any) -> None:
-    names = dict.fromkeys(row["method"] for row in result.where(**where))
-    for name in names:
+    """The gain against something; of several seeds the geometric mean."""
+    some = result.where(**where)
+    for place, name in enumerate(dict.fromkeys(row["method"] for row in some)):
         if name != TRIVIAL:
-            rows = result.where(method=name, **where)
-            axes.plot(numbers(rows, x), numbers(rows, "gain"), marker="o", label=str(name))
+            mine = [row for row in some if row["method"] == name]
+            gains = {at: [float(row["gain"] or 0) for row in mine if row[x] == at] for at in numbers(mine, x)}
+            means = [statistics.geometric_mean(found) for found in gains.values()]
+            axes.plot(list(gains), means, marker="osv^DPX*h+"[place % 10], ms=5, lw=1.5, label=str(name))
+    axes.axhline(1, color="0.6", lw=1)
     axes.set(yscale="log", xlabel=x)
-    axes.legend(fontsize=7)
+
+
+def legend(figure: Figure, axes: Axes) -> None:
+    """One for all panels, below them."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize="small")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks._multi import STOCKS, TRAFFIC, Workload, draw, methods, sweep
+from benchmarks._multi import STOCKS, TRAFFIC, Workload, draw, legend, methods, sweep
 from cepheid.cli.bench import Result, Steps
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ NAMES = ("RE", "SH", "SPASS", "MOTTO", "SA-EDGE", "TS-EDGE")
 
 
 def run(quick: bool, progress: Steps) -> Result:
-    sizes, count, seconds, events = ((3, 4), 20, 0.5, 1_000) if quick else ((3, 4, 5, 6), 100, 5.0, 3_000)
+    sizes, count, seconds, events = ((3, 4), 20, 0.5, 4_000) if quick else ((3, 4, 5, 6), 100, 3.0, 20_000)
     ways = methods(NAMES, seconds)
     cases = [
         ({"data": data, "size": size}, Workload(data, patterns=count, size=size, events=events), ways)
@@ -28,6 +28,8 @@ def run(quick: bool, progress: Steps) -> Result:
 
 
 def plot(result: Result, figure: Figure) -> None:
-    for axes, data in zip(figure.subplots(1, 2), (STOCKS, TRAFFIC), strict=True):
+    panels = figure.subplots(1, 2)
+    for axes, data in zip(panels, (STOCKS, TRAFFIC), strict=True):
         draw(axes, result, "size", data=data)
-        axes.set(title=data, ylabel="throughput, times the trivial plan")
+        axes.set(title=data, xlabel="events in a pattern", ylabel="throughput, times the trivial plan")
+    legend(figure, panels[0])

@@ -22,8 +22,11 @@ from cepheid.language import syntax as s
 from cepheid.language.functions import DataType
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.local.explain.build import Scale, clauses_of, tree_of
+from cepheid.local.explain.drawing import PALE, Sketch
 from cepheid.local.explain.plan_nodes import BranchPlan, PatternPlan
-from cepheid.local.explain.svg import draw
+from cepheid.local.explain.shared import SharedParts, shared_parts
+from cepheid.local.explain.shared_svg import draw_shared
+from cepheid.local.explain.svg import draw_patterns
 from cepheid.local.explain.tree_text import count_of, pattern_text
 from cepheid.local.match import prepare, read_patterns, run
 from cepheid.pattern.normal import Branch, NormalForm
@@ -40,20 +43,41 @@ ASSUMED = (
 )
 
 
+MOST_DRAWN = 12
+"""The plans of more patterns than that are not drawn one by one beside what they share."""
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Plans as a value: print it, or show it in a notebook. ``events``: how many were run, None without a run."""
+    """Plans as a value: print it, or show it in a notebook. ``events``: how many were run, None without a run.
+
+    ``shared``: the parts of plans that several patterns share.
+    """
 
     patterns: tuple[PatternPlan, ...]
     events: int | None = None
     notes: tuple[str, ...] = ()
+    shared: SharedParts | None = None
 
     def __str__(self) -> str:
-        return "\n\n".join([*(pattern_text(p, self.events) for p in self.patterns), *self.notes])
+        shared = [] if self.shared is None else [str(self.shared)]
+        return "\n\n".join([*(pattern_text(p, self.events) for p in self.patterns), *self.notes, *shared])
 
     def to_svg(self) -> str:
-        """A drawing: each part of a plan is a box, and its funnel stands in it."""
-        return draw(self.patterns, self.events, self.notes)
+        """A drawing: each part of a plan is a box, and its funnel stands in it.
+
+        What patterns share comes first. The plans of many patterns are not drawn one by one below it.
+        """
+        sketch = Sketch()
+        if self.shared is not None:
+            draw_shared(sketch, self.shared)
+        if self.shared is None or len(self.patterns) <= MOST_DRAWN:
+            draw_patterns(sketch, self.patterns, self.events)
+        else:
+            sketch.line(f"The plans of all {len(self.patterns)} patterns with their numbers are in the text.", PALE)
+        for note in self.notes:
+            sketch.line(note, PALE)
+        return sketch.page()
 
     def save(self, path: str | Path) -> None:
         """Write the drawing to a file."""
@@ -65,10 +89,6 @@ class Explanation:
     def _repr_html_(self) -> str:
         """A wide drawing is scrolled, not shrunk."""
         return f'<div style="overflow-x: auto">{self.to_svg()}</div>'
-
-
-MOST_SHARED, SHOWN = 20, 4
-"""So many parts that are shared are listed, with so many of the patterns that share them."""
 
 
 def explain(
@@ -129,25 +149,12 @@ def explain(
         scale = Scale(_share(normal.branches[0].window, table[time]))
         programs = zip(session.programs()[normal.name], tallies, strict=True)
         plans.append(_plan(engine, normal, programs, estimates, scale, counts.get(normal.name, 0)))
-    return Explanation(tuple(plans), table.num_rows, (_totals(session.report()), *_sharing(session)))
+    return Explanation(tuple(plans), table.num_rows, (_totals(session.report()),), _shared(session, engine.patterns))
 
 
-def _sharing(session: Session) -> list[str]:
-    """What patterns share, by whom, and what that is expected to save."""
+def _shared(session: Session, patterns: Iterable[Pattern]) -> SharedParts | None:
     found = session.shared_plan()
-    if found is None or not found.shared:
-        return []
-    saved = 1 - found.cost / found.cost_alone if found.cost_alone > 0 else 0.0
-    parts = "1 part of a plan is" if len(found.shared) == 1 else f"{len(found.shared)} parts of plans are"
-    costs = f"Expected cost {found.cost:,.3g} instead of {found.cost_alone:,.3g}, {saved:.0%} less."
-    lines = [f"Shared: {parts} evaluated once for several patterns. {costs}"]
-    for node in found.shared[:MOST_SHARED]:
-        names = [f"{', '.join(slots)} of {session.pattern_names[branch]}" for branch, slots in node.users]
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        lines.append(f"  {len(names)} times, cost {node.cost:,.3g}: {' = '.join(names[:SHOWN])}{more}")
-    if len(found.shared) > MOST_SHARED:
-        lines.append(f"  … and {len(found.shared) - MOST_SHARED} more")
-    return ["\n".join(lines)]
+    return None if found is None else shared_parts(found, map(normalise, patterns))
 
 
 class _AnyTypes(FieldTable):
@@ -167,7 +174,7 @@ def _by_the_pattern_alone(engine: Engine) -> Explanation:
         estimates = {b: engine.estimates.get(b) or nothing_known(b) for b in normal.branches}
         plans.append(_plan(engine, normal, programs, estimates, Scale(), None))
     notes = () if engine.estimates else (ASSUMED,)
-    return Explanation(tuple(plans), None, (*notes, *_sharing(session)))
+    return Explanation(tuple(plans), None, notes, _shared(session, engine.patterns))
 
 
 def _plan(

@@ -1,33 +1,39 @@
-"""A plan as a drawing: boxes for its parts, matches coming out at the top, events going in at the bottom.
-
-The font is monospaced, so the width of a text is known without measuring it.
-"""
+"""A plan as a drawing: boxes for its parts, matches coming out at the top, events going in at the bottom."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 
+from cepheid.local.explain.drawing import (
+    CHARACTER,
+    FONT,
+    INK,
+    LINE,
+    LINE_COLOUR,
+    MARGIN,
+    PADDING,
+    PALE,
+    SURPRISE,
+    Sketch,
+    length,
+    rectangle,
+    shortened,
+    text,
+    width_of,
+)
 from cepheid.local.explain.plan_nodes import BranchPlan, PatternPlan, PlanNode, Step, number
 from cepheid.local.explain.tree_text import branch_title, count_of
 
-FONT = 12
-CHARACTER = 0.605 * FONT
-LINE = 18
-PADDING = 8
 GAP = 18
 """Between boxes side by side."""
 RISE = 34
 """Between a box and the boxes below it."""
-MARGIN = 20
 SHORTEST_BAR = 5
 """In characters: the place for the numbers that were found, and the bars behind them."""
 LONGEST = 60
 """Longer texts are cut in the drawing; all of it is shown when the mouse points at it."""
 
-INK, PALE, LINE_COLOUR, SURPRISE = "#1f2933", "#66727f", "#9aa5b1", "#c2410c"
 FILLS = {
     "events": "#f3f6f9",
     "join": "#e8f1fb",
@@ -67,49 +73,37 @@ class _Box:
             yield from box
 
 
-def draw(patterns: Sequence[PatternPlan], events: int | None, notes: Sequence[str]) -> str:
+def draw_patterns(sketch: Sketch, patterns: Sequence[PatternPlan], events: int | None) -> None:
     """The plans of all patterns, one below the other."""
-    body: list[str] = []
-    y, right = float(MARGIN), 0.0
     for pattern in patterns:
         found = "" if events is None else f": {count_of(pattern.matches or 0, 'match')} in {count_of(events, 'event')}"
-        heading, clauses = f"{pattern.name}{found}", ", ".join(pattern.clauses)
-        body += [_text(MARGIN, y + FONT, heading, weight="bold"), _text(MARGIN, y + LINE + FONT, clauses, PALE)]
-        right = max(right, MARGIN + _width(heading), MARGIN + _width(clauses))
-        y += 2 * LINE
+        sketch.line(f"{pattern.name}{found}", weight="bold")
+        sketch.line(", ".join(pattern.clauses), PALE)
         for place, branch in enumerate(pattern.branches, start=1):
             prefix = f"branch {place} of {len(pattern.branches)}: " if len(pattern.branches) > 1 else ""
-            drawn, width, height = _branch(branch, prefix, y, with_found=events is not None)
-            body += drawn
-            right, y = max(right, width), y + height + RISE / 2
-        y += LINE
-    for note in notes:
-        body.append(_text(MARGIN, y + FONT, note, PALE))
-        right, y = max(right, MARGIN + _width(note)), y + LINE
-    width, height = round(right + MARGIN), round(y + MARGIN)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'font-family="\'DejaVu Sans Mono\', Menlo, Consolas, monospace" font-size="{FONT}">\n'
-        f'<rect width="{width}" height="{height}" fill="white"/>\n' + "\n".join(body) + "\n</svg>\n"
-    )
+            drawn, width, height = _branch(branch, prefix, sketch.bottom, with_found=events is not None)
+            sketch.parts += drawn
+            sketch.right = max(sketch.right, width)
+            sketch.bottom += height + RISE / 2
+        sketch.bottom += LINE
 
 
 def _branch(branch: BranchPlan, prefix: str, y: float, *, with_found: bool) -> tuple[list[str], float, float]:
     """What is drawn, how far it reaches to the right, and how high it is."""
     title = prefix + branch_title(branch).replace("⋈", "+")  # few monospaced fonts have the sign
-    parts = [_text(MARGIN, y + FONT, title, PALE)]
-    right = MARGIN + _width(title)
+    parts = [text(MARGIN, y + FONT, title, PALE)]
+    right = MARGIN + width_of(title)
     if branch.root is None:
         return parts, right, LINE
     columns = _columns(branch.root, with_found=with_found)
     boxes = list(_placed(branch.root, MARGIN, y + LINE + 10, columns))
     most = max((step.found or 0 for box in boxes for step in (box.node.head, *box.node.steps)), default=0)
-    for box in boxes:
-        parts += [_edge(box, below) for below in box.inputs]
-    for box in boxes:
-        parts += _drawn(box, columns, most)
-    bottom = max(box.y + box.height for box in boxes)
-    return parts, max(right, *(box.x + box.width for box in boxes)), bottom - y
+    for one in boxes:
+        parts += [_edge(one, below) for below in one.inputs]
+    for one in boxes:
+        parts += _drawn(one, columns, most)
+    bottom = max(one.y + one.height for one in boxes)
+    return parts, max(right, *(one.x + one.width for one in boxes)), bottom - y
 
 
 # --- where boxes stand
@@ -153,7 +147,7 @@ def _moved(box: _Box, by: float) -> _Box:
 
 
 def _text_columns(node: PlanNode) -> int:
-    return max(_length(_shown(step)) for step in (node.head, *node.steps))
+    return max(length(_shown(step)) for step in (node.head, *node.steps))
 
 
 # --- what is in them
@@ -161,10 +155,7 @@ def _text_columns(node: PlanNode) -> int:
 
 def _drawn(box: _Box, columns: tuple[int, int], most: int) -> Iterator[str]:
     node = box.node
-    yield (
-        f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="5" '
-        f'fill="{FILLS[node.kind]}" stroke="{LINE_COLOUR}"/>'
-    )
+    yield rectangle(box.x, box.y, box.width, box.height, FILLS[node.kind], LINE_COLOUR)
     for place, step in enumerate((node.head, *node.steps)):
         yield from _step(box, step, box.y + PADDING + place * LINE, columns, most, head=place == 0)
 
@@ -178,21 +169,18 @@ def _step(box: _Box, step: Step, y: float, columns: tuple[int, int], most: int, 
         place = right - CHARACTER * found
         share = (step.found + 1).bit_length() / max((most + 1).bit_length(), 1)
         bar = CHARACTER * found * share if step.found else 0
-        yield (
-            f'<rect x="{right - bar:.1f}" y="{y + 1:.1f}" width="{bar:.1f}" height="{LINE - 3}" rx="2" '
-            f'fill="{BARS[box.node.kind]}"/>'
-        )
+        yield rectangle(right - bar, y + 1, bar, LINE - 3, BARS[box.node.kind])
         dry = step.found == 0 and box.node.kind != "negation"
         colour = SURPRISE if step.surprise or dry else INK
-        yield _text(right, base, number(step.found), colour, anchor="end", hint=step.surprise)
+        yield text(right, base, number(step.found), colour, anchor="end", hint=step.surprise)
         right = place
     if found:
         right = box.x + box.width - PADDING - CHARACTER * (found + 2)
     if expected and step.expected is not None:
-        yield _text(right, base, _about(step), PALE, anchor="end", hint="expected")
+        yield text(right, base, _about(step), PALE, anchor="end", hint="expected")
     shown = _shown(step)
     hint = step.text if shown != step.text else None
-    yield _text(box.x + PADDING, base, shown, INK if head else PALE, weight="bold" if head else None, hint=hint)
+    yield text(box.x + PADDING, base, shown, INK if head else PALE, weight="bold" if head else None, hint=hint)
 
 
 def _edge(above: _Box, below: _Box) -> str:
@@ -205,30 +193,5 @@ def _edge(above: _Box, below: _Box) -> str:
     )
 
 
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    colour: str = INK,
-    *,
-    weight: str | None = None,
-    anchor: str | None = None,
-    hint: str | None = None,
-) -> str:
-    extra = f' font-weight="{weight}"' if weight else ""
-    extra += f' text-anchor="{anchor}"' if anchor else ""
-    title = f"<title>{escape(hint)}</title>" if hint else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}"{extra} xml:space="preserve">{escape(text)}{title}</text>'
-
-
 def _shown(step: Step) -> str:
-    return step.text if _length(step.text) <= LONGEST else f"{step.text[: LONGEST - 1]}…"
-
-
-def _length(text: str) -> int:
-    """In columns: Chinese and Japanese characters take two."""
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def _width(text: str) -> float:
-    return CHARACTER * _length(text)
+    return shortened(step.text, LONGEST)
