@@ -116,10 +116,11 @@ def test_how_often_to_look(check_every: Any) -> None:
 
 
 def test_a_time_needs_a_clock() -> None:
-    session = cepheid.Engine([PATTERN], adapt=True, check_every="10 minutes").open()
-    session.push(drifting([(1, 1, 1)], size=10))
-    with pytest.raises(ValueError, match="check_every is a length of time, and the time column 'ts' holds numbers"):
-        session.push(drifting([(1, 1, 1)], size=10))
+    engine = cepheid.Engine([PATTERN], adapt=True, check_every="10 minutes")
+    events = drifting([(1, 1, 1)], size=10)
+    for refused in (lambda: engine.open().push(events), lambda: engine.output_schema(events.schema)):
+        with pytest.raises(ValueError, match="check_every is a length of time, and the time column 'ts' holds numbers"):
+            refused()
 
 
 def test_a_restored_session_knows_what_it_did_and_learned() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+import cepheid
 from cepheid.job import Job, JobError, parse_job, read_job
 from cepheid.job.batch import match_options
 from cepheid.job.description import Files, Kafka, Workload
@@ -41,6 +42,8 @@ def test_what_is_left_unsaid_is_filled_in(folder: Path) -> None:
     assert (job.name, job.mode, job.events.time, job.events.type) == ("cepheid", "batch", "ts", "type")
     assert isinstance(job.source, Workload)
     assert job.engine.planner == "auto"
+    options = match_options(job)
+    assert options["check_every"] is options["share"] is None
     assert job.checkpoint is job.trigger is None
 
 
@@ -71,7 +74,8 @@ def test_everything_that_can_be_said(folder: Path) -> None:
         patterns: [rules.cep]
         events: {time: ts, type: null, tie_breaker: seq}
         engine: {planner: greedy, negation: post, max_partial_matches: 1000, shards: 4, allowed_lateness: 1.5 minutes,
-          late_events: late, adapt: true, check_every: 500, migrate: parallel}
+          late_events: late, adapt: true, check_every: 10 minutes, migrate: parallel,
+          share: {search: tabu, neighbourhood: vertex, k: 8, seconds: 0.5, seed: 3, descend: false}}
         sink: {format: kafka, servers: one:9092, topic: matches, key: account}
         checkpoint: state
         trigger: 5 seconds
@@ -87,8 +91,17 @@ def test_everything_that_can_be_said(folder: Path) -> None:
     assert job.events.type is None
     assert job.modules == ("json",)
     options = match_options(job)
-    assert (options["adapt"], options["check_every"], options["migrate"]) == (True, 500, "parallel")
+    assert (options["adapt"], options["check_every"], options["migrate"]) == (True, "10 minutes", "parallel")
+    assert options["share"] == cepheid.Sharing("tabu", "vertex", k=8, seconds=0.5, seed=3, descend=False)
     assert options["late_events"] == str(folder / "late")
+
+
+@pytest.mark.parametrize("every", ["500", "500 events", "10 minutes"])
+@pytest.mark.parametrize("share", ["none", "reorder", "maximal", "prefix", "spass", "motto"])
+def test_words_of_the_engine(folder: Path, every: str, share: str) -> None:
+    options = match_options(parse_job(text(engine=f"{{check_every: {every}, share: {share}}}"), folder=folder))
+    assert options["share"] == share
+    assert str(options["check_every"]) == every
 
 
 def test_paths_are_relative_to_the_file(folder: Path) -> None:
@@ -149,6 +162,16 @@ def test_all_mistakes_at_once(folder: Path) -> None:
         ({"engine": "{allowed_lateness: 1 day}"}, "engine.allowed_lateness", "a batch has no late events"),
         ({"engine": "{late_events: late}"}, "engine.late_events", "a batch has no late events"),
         ({"engine": "{migrate: slowly}"}, "engine.migrate", "parallel"),
+        ({"engine": "{check_every: 0}"}, "engine.check_every", "a number of events, or text such as 500 events or 10 minutes"),
+        ({"engine": "{check_every: true}"}, "engine.check_every", "found: true"),
+        ({"engine": "{check_every: 5 parsecs}"}, "engine.check_every", "found: text '5 parsecs'"),
+        ({"engine": "{share: maximum}"}, "engine.share", "did you mean 'maximal'?"),
+        ({"engine": "{share: 5}"}, "engine.share", "one of none, reorder, maximal, spass, motto, prefix, or a mapping"),
+        ({"engine": "{share: [none]}"}, "engine.share", "found: a list"),
+        ({"engine": "{share: {serch: tabu}}"}, "engine.share.serch", "did you mean 'search'?"),
+        ({"engine": "{share: {search: taboo}}"}, "engine.share.search", "did you mean 'tabu'?"),
+        ({"engine": "{share: {k: 1}}"}, "engine.share.k", "2 or more"),
+        ({"engine": "{share: {seconds: -1}}"}, "engine.share.seconds", "0 or more"),
         ({"mode": "stream"}, "engine.allowed_lateness", "how late an event may come"),
         ({"mode": "stream", "sink": "{format: parquet, path: x}"}, "checkpoint", "needs a checkpoint"),
         ({"mode": "stream", "sink": "{format: csv, path: x, mode: overwrite}"}, "sink.mode", "a stream adds"),

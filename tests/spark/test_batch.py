@@ -259,7 +259,9 @@ def test_functions_of_the_caller_get_to_the_workers(spark: SparkSession) -> None
 def test_options_that_change_how_but_not_what(spark: SparkSession) -> None:
     pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x PARTITION BY k WITHIN 40"
     for options in (
+        {"adapt": True},
         {"adapt": True, "check_every": 20},
+        {"adapt": True, "check_every": "20 events"},
         {"adapt": cepheid.Threshold(0.1), "check_every": 10, "migrate": "parallel"},
         {"planner": "dp_bushy", "negation": "post"},
         {"order": ["c", "a", "b"]},

@@ -20,8 +20,6 @@ from cepheid.stats.estimates import Estimates
 
 Migration = Literal["rebuild", "parallel"]
 
-CHECK_EVERY = 10_000
-"""Events between two looks, for those who must name a number."""
 DECISIONS = 1_000
 """So many of the last changes are listed; streams may have no end."""
 FOLLOWING = 0.01
@@ -123,6 +121,10 @@ class Follower:
         self.changed = 0
         self.checks = 0
         self.seconds = Seconds()
+
+    @property
+    def looks_by_time(self) -> bool:
+        return self._every.nanoseconds is not None
 
     def after_push(self, session: Followed, started: float) -> None:
         """Look, if it is time to. ``started``: when the push began."""

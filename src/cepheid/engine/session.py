@@ -205,19 +205,14 @@ class Session:
 
     def ticks_of(self, nanoseconds: int) -> int:
         """A length of time on the clock of the events."""
-        if not self._keeps_time():
-            raise InputError(
-                f"check_every is a length of time, and the time column {self._columns.time!r} holds numbers: "
-                "give a number of events"
-            )
         return max(1, nanoseconds // self._unit.nanoseconds)
 
     def moment(self, ticks: int) -> int | str:
         """A time of the events' clock as a reader knows it."""
-        return str(Timestamp(ticks * self._unit.nanoseconds)) if self._keeps_time() else ticks
+        return str(Timestamp(ticks * self._unit.nanoseconds)) if self._keeps_time(self._schema) else ticks
 
-    def _keeps_time(self) -> bool:
-        return self._schema is not None and not pa.types.is_integer(self._schema.field(self._columns.time).type)
+    def _keeps_time(self, schema: pa.Schema | None) -> bool:
+        return schema is not None and not pa.types.is_integer(schema.field(self._columns.time).type)
 
     def estimates(self) -> dict[Branch, Estimates]:
         """Arrival rates and selectivities of the last window, for each branch: what a new plan could be made with.
@@ -398,6 +393,11 @@ class Session:
         given, schema = schema, without_views(schema)
         if self._schema is None:
             self._check(self._patterns, schema)
+            if self._follower is not None and self._follower.looks_by_time and not self._keeps_time(schema):
+                raise InputError(
+                    f"check_every is a length of time, and the time column {self._columns.time!r} holds numbers: "
+                    "give a number of events"
+                )
             self._unit = unit_of(self._normals, schema)
             groups: list[tuple[tuple[NormalForm, ...], Any]] = [(group, None) for group in _by_clock(self._normals)]
             if states is not None:

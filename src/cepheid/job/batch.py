@@ -87,6 +87,7 @@ def match_options(job: Job) -> dict[str, Any]:
         "adapt": job.engine.adapt,
         "check_every": job.engine.check_every,
         "migrate": job.engine.migrate,
+        "share": job.engine.sharing,
         "max_partial_matches": job.engine.max_partial_matches,
     }
 

@@ -9,10 +9,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from cepheid.adapt.follower import CHECK_EVERY, Migration
+from cepheid.adapt.every import Every
+from cepheid.adapt.follower import Migration
 from cepheid.engine.engine import NEGATIONS
 from cepheid.language.values import UNITS, Interval
 from cepheid.plan.planner import PLANNERS
+from cepheid.plan.sharing.plan import MODES, Sharing
 
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zµμ]+)", re.IGNORECASE)
 
@@ -218,19 +220,61 @@ class EventColumns(Part):
     tie_breaker: str | None = None
 
 
+class SharingOptions(Part):
+    """A search for a plan that patterns share, as ``cepheid.Sharing`` describes it."""
+
+    search: Literal["annealing", "tabu"] = "annealing"
+    neighbourhood: Literal["edge", "vertex"] = "edge"
+    k: Annotated[int, Field(ge=2)] = 4
+    seconds: Annotated[float, Field(ge=0)] = 5.0
+    seed: int = 0
+    steps: Annotated[int, Field(ge=0)] | None = None
+    plans: Literal["trees", "chains"] = "trees"
+    descend: bool = True
+
+    def sharing(self) -> Sharing:
+        return Sharing(**self.model_dump())
+
+
+def _share_word(value: object) -> object:
+    if value not in MODES:
+        raise ValueError(f"one of {', '.join(MODES)}, or a mapping with search, seconds, …")
+    return value
+
+
+def _often(value: object) -> object:
+    try:
+        Every.of(value)  # type: ignore[arg-type]
+    except ValueError:
+        raise ValueError("a number of events, or text such as 500 events or 10 minutes") from None
+    return value
+
+
+Share = Annotated[
+    Annotated[str, BeforeValidator(_share_word), Tag("word")] | Annotated[SharingOptions, Tag("search")],
+    Discriminator(lambda value: "search" if isinstance(value, (Mapping, SharingOptions)) else "word"),
+]
+
+
 class EngineOptions(Part):
     """As for ``cepheid.spark.match``. ``allowed_lateness``: a number where times are numbers."""
 
     adapt: bool = False
-    check_every: Count = CHECK_EVERY
+    check_every: Annotated[int | str | None, BeforeValidator(_often)] = None
     migrate: Migration = "rebuild"
     planner: Annotated[str, _one_of("auto", *PLANNERS)] = "auto"
     order: Texts | None = None
     negation: Annotated[str, _one_of(*NEGATIONS)] = "auto"
+    share: Share | None = None
     max_partial_matches: Count = 100_000_000
     shards: Count | None = None
     allowed_lateness: Length | int | None = None
     late_events: str | None = None
+
+    @property
+    def sharing(self) -> str | Sharing | None:
+        """As ``cepheid.match`` takes it."""
+        return self.share.sharing() if isinstance(self.share, SharingOptions) else self.share
 
 
 class SparkSettings(Part):

@@ -100,4 +100,5 @@ def _options(job: Job) -> dict[str, Any]:
         "planner": job.engine.planner,
         "order": job.engine.order,
         "negation": job.engine.negation,
+        "share": job.engine.sharing,
     }

@@ -141,6 +141,8 @@ def _model(place: Place, fault: ErrorDetails) -> type[BaseModel]:
             return _TAGS[tag]
         case ("sink", str(tag), *_) if tag in _SINK_TAGS:
             return _SINK_TAGS[tag]
+        case ("engine", "share", *_) if len(place) > 2:
+            return d.SharingOptions
     parts: dict[str | int, type[BaseModel]] = {
         "events": d.EventColumns, "engine": d.EngineOptions, "spark": d.SparkSettings
     }  # fmt: skip

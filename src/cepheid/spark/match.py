@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
-from cepheid.adapt.follower import CHECK_EVERY, Migration
+from cepheid.adapt.every import CheckEvery
+from cepheid.adapt.follower import Migration
 from cepheid.adapt.policies import Policy
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns
@@ -37,7 +38,7 @@ def match(
     statistics: Mapping[Branch, Estimates] | None = None,
     negation: str = "auto",
     adapt: Policy | bool | str | None = None,
-    check_every: int = CHECK_EVERY,
+    check_every: CheckEvery = None,
     migrate: Migration = "rebuild",
     share: Share = None,
     max_partial_matches: int = 100_000_000,
