@@ -22,7 +22,7 @@ NAMES = ("apart", "RE", "SH", "SA-EDGE", "TS-EDGE")
 
 
 def run(quick: bool, progress: Steps) -> Result:
-    count, seconds, events = (20, 0.5, 4_000) if quick else (100, 3.0, 20_000)
+    count, seconds, events = (20, 0.5, 4_000) if quick else (100, 2.0, 20_000)
     ways = methods(NAMES, seconds)
     cases = []
     for types in (8, 12) if quick else (8, 12, 16, 24, 48):

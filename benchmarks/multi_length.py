@@ -13,11 +13,11 @@ from cepheid.cli.bench import Result, Steps
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAMES = ("RE", "SH", "SPASS", "MOTTO", "SA-EDGE", "TS-EDGE")
+NAMES = ("apart", "RE", "SH", "SPASS", "MOTTO", "SA-EDGE", "TS-EDGE")
 
 
 def run(quick: bool, progress: Steps) -> Result:
-    sizes, count, seconds, events = ((3, 4), 20, 0.5, 4_000) if quick else ((3, 4, 5, 6), 100, 3.0, 20_000)
+    sizes, count, seconds, events = ((3, 4), 20, 0.5, 4_000) if quick else ((3, 4, 5, 6), 100, 2.0, 20_000)
     ways = methods(NAMES, seconds)
     cases = [
         ({"data": data, "size": size}, Workload(data, patterns=count, size=size, events=events), ways)
