@@ -162,12 +162,15 @@ class Run:
     estimates: Mapping[Branch, Estimates] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.events = self.workload.stream()
+        self.events = self.stream()
         made = [cepheid.parse(text) for text in self.workload.texts(self.events)]
         self.estimates = estimate_all(made, self.events, EventColumns())
         made.sort(key=lambda pattern: max(MATCHES, self._expected(pattern)))
         self.patterns = tuple(made[: self.workload.patterns])
         cepheid.match(self.patterns[:5], self.events.slice(0, 300))  # so that nothing is compiled while it is measured
+
+    def stream(self) -> pa.Table:
+        return self.workload.stream()
 
     def _expected(self, pattern: cepheid.Pattern) -> float:
         """The matches in a window."""
@@ -186,12 +189,13 @@ class Run:
         session = engine.open()
         session.prepare(self.events.schema)
         planned = session.snapshot()
-        found = self._pushed(session)
+        found = self.pushed(session)
         if found["seconds"] < LIMIT / 2:
-            found = min(found, self._pushed(engine.restore(planned)), key=lambda run: run["seconds"])
+            found = min(found, self.pushed(engine.restore(planned)), key=lambda run: run["seconds"])
         return {"events": found["events"], "matches": found["matches"], "events per second": found["rate"]}
 
-    def _pushed(self, session: Session) -> dict[str, Any]:
+    def pushed(self, session: Session, limit: float | None = LIMIT) -> dict[str, Any]:
+        """Push the stream, for so many seconds at the most."""
         seen = 0
         matches: int | None = 0
         start = process_time()
@@ -203,7 +207,7 @@ class Run:
             except LimitError:
                 matches = None
                 break
-            if process_time() - start > LIMIT:
+            if limit is not None and process_time() - start > limit:
                 break
         seconds = process_time() - start
         return {"events": seen, "matches": matches, "seconds": seconds, "rate": seen / seconds}

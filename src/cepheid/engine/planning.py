@@ -17,7 +17,7 @@ Share: TypeAlias = str | Sharing | None
 SECONDS_A_BRANCH, SECONDS = 0.01, 5.0
 """So long a plan for several patterns is searched for, if not said."""
 
-AGAIN = 0.1
+AGAIN = 0.2
 """A search in the middle of a stream takes this part of the time of the first one."""
 AS_THEY_ARE = Sharing(steps=0, descend=False)
 
@@ -69,13 +69,16 @@ class Planning:
         """Other plans for what is known now, searched for from the present ones on; what part of the cost they save."""
         self.estimates = {**self.estimates, **estimates}
         known = {branch: plan for branch, plan in self.plans.items() if plan is not None and not branch.stepwise}
-        present = share_plans(list(known), self.estimates, AS_THEY_ARE, start=known)
         mode = self._mode(len(known))
         if isinstance(mode, Sharing):  # the stream waits
             mode = replace(mode, seconds=mode.seconds * AGAIN)
         found = share_plans(list(known), self.estimates, mode, start=known)
+        if found.history:  # of a search: it began with the present plans
+            present = found.history[0][1]
+        else:
+            present = share_plans(list(known), self.estimates, AS_THEY_ARE, start=known).cost
         changed = {branch: plan for branch, plan in found.plans.items() if plan != self.plans[branch]}
-        return changed, 1 - found.cost / max(present.cost, 1e-300)
+        return changed, 1 - found.cost / max(present, 1e-300)
 
     def together(self) -> SharedPlan:
         """The plans as one, with what they share and what that saves."""

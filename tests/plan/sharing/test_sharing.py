@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -149,6 +150,42 @@ def test_a_search_goes_on_from_where_it_is_told() -> None:
     third = branch_of("SEQ(A x, B y, A z) WHERE x.x < y.x WITHIN 5")
     more = share_plans([*branches, third], known([*branches, third]), Sharing(steps=0), start=start.plans)
     assert {branch: more.plans[branch] for branch in branches} == start.plans
+
+
+def turned(branches: list[Branch], rates: dict[str, float]) -> dict[Branch, Estimates]:
+    return {branch: Estimates({v.name: rates[v.type] for v in branch.variables}) for branch in branches}
+
+
+@pytest.mark.parametrize("plans", ["trees", "chains"])
+def test_patterns_are_planned_for_what_is_known_now_those_that_share_nothing_too(
+    plans: Literal["trees", "chains"],
+) -> None:
+    texts = [
+        "SEQ(A a, B b, C c) WITHIN 9",
+        "SEQ(A a, B b, D d) WITHIN 9",
+        "SEQ(E e, F f, G g) WHERE e.x < f.x WITHIN 9",
+    ]
+    branches = [branch_of(text) for text in texts]
+    before = turned(branches, dict(zip("ABCDEFG", (1, 1, 90, 90, 1, 1, 90), strict=True)))
+    now = turned(branches, dict(zip("ABCDEFG", (90, 1, 1, 1, 90, 1, 1), strict=True)))
+    start = share_plans(branches, before, Sharing(steps=50, plans=plans))
+    again = share_plans(branches, now, Sharing(steps=50, plans=plans), start=start.plans)
+    fresh = share_plans(branches, now, Sharing(steps=50, plans=plans))
+    assert again.history[0][1] > again.cost == pytest.approx(fresh.cost)
+    kept = share_plans(branches, now, Sharing(steps=0, plans=plans, descend=False), start=start.plans)
+    assert kept.plans == start.plans
+    assert kept.cost == pytest.approx(again.history[0][1])
+
+
+def test_a_search_from_plans_for_all_has_its_time_after_they_are_read() -> None:
+    """However short the time is, patterns are not read in a hurry."""
+    texts = pattern_workload(30, [f"S{n}" for n in range(9)], size=6, special=0.0, seed=5)
+    branches = [branch for text in texts for branch in cepheid.normalise(cepheid.parse(text)).branches]
+    rates = {f"S{n}": 1.0 + n for n in range(9)}
+    start = share_plans(branches, turned(branches, rates), Sharing(steps=0, descend=False))
+    now = turned(branches, {f"S{n}": 9.0 - n for n in range(9)})
+    hasty = share_plans(branches, now, Sharing(seconds=1e-9), start=start.plans)
+    assert hasty.cost_alone == share_plans(branches, now, Sharing(steps=0)).cost_alone
 
 
 def test_who_shares_what() -> None:

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, TypeAlias
 
 from cepheid.pattern.normal import Branch
@@ -198,7 +199,8 @@ def share_plans(
 
     ``mode``: ``"none"``, each branch by itself, with the plans of ``start`` or in the order of the pattern;
     ``"reorder"``, each by itself, greedily ordered; ``"maximal"``, ``"spass"``, ``"motto"``, ``"prefix"`` or a
-    :class:`Sharing`, which search from ``start`` on where that has a plan. ``not_null``: see :func:`sub_pattern`.
+    :class:`Sharing`, which search from ``start`` on where that has a plan. If it has one for all, the time that it
+    takes to read the branches is not part of ``seconds``. ``not_null``: see :func:`sub_pattern`.
     """
     began = time.monotonic()
     if isinstance(mode, str) and mode not in MODES:
@@ -206,13 +208,16 @@ def share_plans(
     sharing = mode if isinstance(mode, Sharing) else Sharing(plans="chains") if mode == "prefix" else None
     workload = Workload(chains=sharing is not None and sharing.plans == "chains", not_null=not_null)
     given = start or {}
+    is_planned = bool(given) and all(branch in given for branch in branches)
+    hurries = sharing is not None and sharing.steps is None and not is_planned
     for branch in dict.fromkeys(branches):
-        if sharing is not None and sharing.steps is None and time.monotonic() > began + HURRY * sharing.seconds:
+        if hurries and sharing is not None and time.monotonic() > began + HURRY * sharing.seconds:
             workload.hurry()
         if not branch.stepwise and branch.never is None:
             workload.enter(branch, estimates.get(branch) or nothing_known(branch))
     if sharing is not None:
-        return _searched(workload, sharing, given, began)
+        # Going on from a plan for all takes a short time, most of which would be over when all patterns are read.
+        return _searched(workload, sharing, given, began, time.monotonic() if is_planned else began)
     members = workload.members.values()
     if mode in PEERS:
         trees: Mapping[Member, Tree] = PEERS[str(mode)](workload.catalogue, workload.graph)
@@ -234,9 +239,12 @@ def _apart(member: Member, mode: str, given: Mapping[Branch, Plan]) -> Tree:
     return member.tree(given[member.branch]) if member.branch in given else member.in_pattern_order()
 
 
-def _searched(workload: Workload, sharing: Sharing, given: Mapping[Branch, Plan], began: float) -> SharedPlan:
+def _searched(
+    workload: Workload, sharing: Sharing, given: Mapping[Branch, Plan], began: float, counted: float
+) -> SharedPlan:
+    """``counted``: from when on the time of the search counts."""
     tree, graph, chains = workload.tree, workload.graph, workload.chains
-    end = math.inf if sharing.steps is not None else began + sharing.seconds
+    end = math.inf if sharing.steps is not None else counted + sharing.seconds
     fresh = []
     for branch, member in workload.members.items():
         if branch in given:
@@ -248,9 +256,13 @@ def _searched(workload: Workload, sharing: Sharing, given: Mapping[Branch, Plan]
     steps, history = 0, [(0, tree.cost)]
     source = random.Random(sharing.seed)
     k = 2 if sharing.neighbourhood == "edge" else sharing.k
-    searches = [
-        LocalSearch(tree, graph, component, source, chains, k) for component in graph.components() if len(component) > 1
-    ]
+    components = graph.components()
+    if sharing.descend:
+        for member, *others in components:  # one that has nothing in common with others is planned, not searched for
+            own = member.own(chains=chains)
+            if not others and member.cost(own) < member.cost(tree.trees[member]) * (1 - 1e-9):
+                tree.change(member, own)
+    searches = [LocalSearch(tree, graph, some, source, chains, k) for some in components if len(some) > 1]
     weights = [search.patience for search in searches]
     for place, search in enumerate(searches):
         now, share = time.monotonic(), weights[place] / sum(weights[place:])
@@ -258,10 +270,12 @@ def _searched(workload: Workload, sharing: Sharing, given: Mapping[Branch, Plan]
         most = weights[place]
         if sharing.steps is not None:
             most = min(most, round(sharing.steps * weights[place] / sum(weights)))
+        if sharing.descend and given:  # for what is known by now; the search goes on from there
+            search.descend_afresh(partial(_is_past, until))
         budget = Budget(until, most)
         (search.anneal if sharing.search == "annealing" else search.tabu)(budget)
         if sharing.descend:
-            search.descend(lambda: time.monotonic() >= end - 0.02 * sharing.seconds)
+            search.descend(partial(_is_past, end - 0.02 * sharing.seconds))
         history += [(steps + step, cost) for step, cost in search.history[1:]]
         steps += budget.taken
     workload.unify()
@@ -270,3 +284,7 @@ def _searched(workload: Workload, sharing: Sharing, given: Mapping[Branch, Plan]
         workload.plans(), workload.tree.cost, workload.alone, True, steps, time.monotonic() - began, tuple(history),
         workload,
     )  # fmt: skip
+
+
+def _is_past(moment: float) -> bool:
+    return time.monotonic() >= moment

@@ -190,7 +190,8 @@ class LocalSearch:
             better = False
             for member in self._common:
                 if is_over():
-                    return
+                    better = False
+                    break
                 before = self.tree.cost
                 old = self.tree.change(member, respond(self.tree, self.graph, member, chains=self.chains))
                 if self.tree.cost > before * (1 - 1e-9):
@@ -198,7 +199,21 @@ class LocalSearch:
                     self.tree.cost = before
                 else:
                     better = True
-        self._remember(self.history[-1][0])
+        if self.tree.cost <= self._best_cost:
+            self._remember(self.history[-1][0])
+
+    def descend_afresh(self, is_over: Callable[[], bool]) -> None:
+        """The better of two descents: from the present plans, and from the best that each pattern has by itself.
+
+        Where patterns share what has become costly, none of them can give it up alone.
+        """
+        self.descend(is_over)
+        cost = self.tree.cost
+        old = self.tree.change_all({member: member.own(chains=self.chains) for member in self.members})
+        self.descend(is_over)
+        if self.tree.cost >= cost:
+            self.tree.change_all(old)
+            self.tree.cost = cost
 
 
 def respond(tree: MultiTree, graph: MultiPatternGraph, member: Member, *, chains: bool = False) -> Tree:
