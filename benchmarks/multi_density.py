@@ -28,7 +28,7 @@ def run(quick: bool, progress: Steps) -> Result:
     for types in (8, 12) if quick else (8, 12, 16, 24, 48):
         workload = Workload(patterns=count, types=types, events=events)
         cases.append(({"of": "density", "value": round(density(workload), 3)}, workload, ways))
-    for difference in (0.2, 1.0) if quick else (0.1, 0.2, 0.4, 0.7, 1.0):
+    for difference in (0.2, 1.0) if quick else (0.1, 0.3, 0.6, 1.0):
         workload = Workload(patterns=count, difference=difference, events=events)
         cases.append(({"of": "rate difference", "value": difference}, workload, ways))
     return sweep(cases, progress)

@@ -19,7 +19,7 @@ NAMES = {"minutes": ("apart", "RE", "SH", "SPASS", "MOTTO", "SA-EDGE", "TS-EDGE"
 
 def run(quick: bool, progress: Steps) -> Result:
     count, seconds, events = (20, 0.5, 4_000) if quick else (100, 2.0, 20_000)
-    lengths = {"minutes": (5, 10) if quick else (5, 10, 20), "events": (50, 100) if quick else (75, 150, 300)}
+    lengths = {"minutes": (5, 10) if quick else (5, 10, 20), "events": (50, 100) if quick else (75, 300)}
     cases = [
         (
             {"data": data, "kind": kind, "window": length},
