@@ -43,6 +43,18 @@ def test_a_plan_with_events_and_a_drawing(files: tuple[Path, Path], tmp_path: Pa
     assert drawing.read_text(encoding="utf-8").startswith("<svg")
 
 
+def test_what_patterns_share_is_drawn(files: tuple[Path, Path], tmp_path: Path) -> None:
+    patterns, _ = files
+    text = patterns.read_text(encoding="utf-8").replace("B b)", "B b, C c)")
+    patterns.write_text(f"{text};\n{text.replace('NAME up', 'NAME far').replace('C c', 'D d')}", encoding="utf-8")
+    drawing = tmp_path / "plan.svg"
+    result = run("explain", "-p", patterns, "--svg", drawing)
+    assert result.exit_code == 0, result.output
+    assert "a, b of up = a, b of far" in result.stdout
+    assert "What is shared" in drawing.read_text(encoding="utf-8")
+    assert "Shared" not in run("explain", "-p", patterns, "--share", "none").stdout
+
+
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_a_timeline(files: tuple[Path, Path], tmp_path: Path, kind: str) -> None:
     pytest.importorskip("matplotlib")
@@ -87,6 +99,7 @@ def test_mistakes_are_plain(files: tuple[Path, Path], tmp_path: Path) -> None:
     for arguments, said in [
         (["explain", "-p", patterns, tmp_path / "none.parquet"], "there is no such file"),
         (["explain", "-p", patterns, "--planner", "best"], "planner is 'auto' or one of"),
+        (["explain", "-p", patterns, "--share", "all"], "share is one of 'none', "),
         (["why", "-p", tmp_path / "none.cep", events], "there is no such file"),
         (["why", "-p", patterns, events, "--time", "when"], "time='when'"),
     ]:

@@ -20,11 +20,12 @@ def run_explain(
     events: pa.Table | None,
     columns: dict[str, Any],
     planner: str,
+    share: str | None,
     svg: Path | None,
     out: Console,
 ) -> None:
     """Print the plans; with ``svg``, draw them into a file too."""
-    explanation = explain(patterns, events, planner=planner, **columns)
+    explanation = explain(patterns, events, planner=planner, share=share, **columns)
     out.print(str(explanation), markup=False)
     if svg is not None:
         explanation.save(svg)

@@ -181,6 +181,10 @@ def explain(
         ),
     ] = None,
     planner: Annotated[str, typer.Option(help="How the plan is found.")] = "auto",
+    share: Annotated[
+        str | None,
+        typer.Option(help="How patterns share work: none, maximal, reorder, prefix; a search, if not said."),
+    ] = None,
     time: TimeColumn = "ts",
     type_: TypeColumn = "type",
     tie_breaker: TieBreaker = None,
@@ -199,7 +203,7 @@ def explain(
                 fail("--timeline needs events: cepheid explain -p PATTERNS EVENTS --timeline FILE")
             run_timeline(_read_all(patterns), table, columns, planner, timeline, out)
         if timeline is None or svg is not None:
-            run_explain(_read_all(patterns), table, columns, planner, svg, out)
+            run_explain(_read_all(patterns), table, columns, planner, share, svg, out)
 
 
 @app.command()
