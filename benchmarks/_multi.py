@@ -73,7 +73,7 @@ class Method:
     planner: str = "auto"
 
 
-def methods(names: Iterable[str], seconds: float) -> dict[str, Method]:
+def methods(names: Iterable[str], seconds: float, *, everything: bool = False) -> dict[str, Method]:
     """By the paper's names; the trivial plan, in the order of the patterns and without sharing, comes first."""
     search = cepheid.Sharing(seconds=seconds)
     known = {
@@ -84,15 +84,15 @@ def methods(names: Iterable[str], seconds: float) -> dict[str, Method]:
         "SPASS": Method("spass"),
         "MOTTO": Method("motto"),
         "SA-EDGE-PREFIX": Method(replace(search, plans="chains")),
-        "TS-EDGE-PREFIX": Method(replace(search, plans="chains", search="tabu")),
         "SA-EDGE": Method(search),
         "TS-EDGE": Method(replace(search, search="tabu")),
+        "TS-EDGE-PREFIX": Method(replace(search, plans="chains", search="tabu")),
         "SA-VERTEX4": Method(replace(search, neighbourhood="vertex", k=4)),
         "TS-VERTEX4": Method(replace(search, neighbourhood="vertex", k=4, search="tabu")),
         "SA-VERTEX8": Method(replace(search, neighbourhood="vertex", k=8)),
         "TS-VERTEX8": Method(replace(search, neighbourhood="vertex", k=8, search="tabu")),
     }
-    return {name: known[name] for name in (TRIVIAL, *names)}
+    return known if everything else {name: known[name] for name in (TRIVIAL, *names)}
 
 
 @dataclass(frozen=True)
@@ -247,20 +247,29 @@ def numbers(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
     return [float(row[name]) for row in rows]
 
 
-def draw(axes: Axes, result: Result, x: str, **where: Any) -> None:
+def style(name: str) -> dict[str, Any]:
+    """A method looks the same in all plots."""
+    place = list(methods((), 0.0, everything=True)).index(name) - 1
+    return {"color": f"C{place % 7}", "linestyle": "-" if place < 7 else "--", "marker": "osv^DPX*h+d<>"[place % 13]}
+
+
+def draw(axes: Axes, result: Result, x: str, xscale: str = "linear", **where: Any) -> None:
     """The gain against something; of several seeds the geometric mean."""
     some = result.where(**where)
-    for place, name in enumerate(dict.fromkeys(row["method"] for row in some)):
+    for name in dict.fromkeys(str(row["method"]) for row in some):
         if name != TRIVIAL:
             mine = [row for row in some if row["method"] == name]
             gains = {at: [float(row["gain"] or 0) for row in mine if row[x] == at] for at in numbers(mine, x)}
-            means = [statistics.geometric_mean(found) for found in gains.values()]
-            axes.plot(list(gains), means, marker="osv^DPX*h+"[place % 10], ms=5, lw=1.5, label=str(name))
+            means = [statistics.geometric_mean(gains[at]) for at in sorted(gains)]
+            axes.plot(sorted(gains), means, ms=5, lw=1.5, label=name, **style(name))
+    places = sorted({float(row[x] or 0) for row in some})
+    axes.set(xscale=xscale, yscale="log", xlabel=x)
+    axes.set_xticks(places, [f"{place:g}" for place in places])
+    axes.set_xticks([], minor=True)
     axes.axhline(1, color="0.6", lw=1)
-    axes.set(yscale="log", xlabel=x)
 
 
 def legend(figure: Figure, axes: Axes) -> None:
-    """One for all panels, below them."""
+    """One for all panels, beside them."""
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize="small")
+    figure.legend(handles, labels, loc="outside right center", fontsize="small")
