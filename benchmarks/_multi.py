@@ -48,6 +48,7 @@ TRIED = 4
 BATCH = 2_000
 LIMIT = 5.0
 """So many seconds a plan is measured for; a slow one does not come to the end of the stream."""
+REPEATS = 5
 MOST = 20_000_000
 """A plan that makes more partial matches than that at once is stopped there: a few of them take gigabytes."""
 START = datetime(2024, 1, 1)
@@ -60,7 +61,7 @@ NOTES = [
         f"one that makes more than {MOST:,} partial matches at once is stopped, and the events that it was given then "
         "count as done: that too makes the gains of the others too low"
     ),
-    "those that come to the end in half of that time are measured twice, and the faster of the two counts",
+    f"fast ones are measured up to {REPEATS} times, for half of that time, and the fastest run counts",
     "planning and getting ready are not counted; a gain depends steeply on how many events are in a window",
 ]
 
@@ -189,9 +190,10 @@ class Run:
         session = engine.open()
         session.prepare(self.events.schema)
         planned = session.snapshot()
-        found = self.pushed(session)
-        if found["seconds"] < LIMIT / 2:
-            found = min(found, self.pushed(engine.restore(planned)), key=lambda run: run["seconds"])
+        runs = [self.pushed(session)]
+        while sum(run["seconds"] for run in runs) < LIMIT / 2 and len(runs) < REPEATS:
+            runs.append(self.pushed(engine.restore(planned)))
+        found = min(runs, key=lambda run: run["seconds"])
         return {"events": found["events"], "matches": found["matches"], "events per second": found["rate"]}
 
     def pushed(self, session: Session, limit: float | None = LIMIT) -> dict[str, Any]:
