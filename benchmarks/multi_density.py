@@ -25,7 +25,7 @@ def run(quick: bool, progress: Steps) -> Result:
     count, seconds, events = (20, 0.5, 4_000) if quick else (100, 2.0, 20_000)
     ways = methods(NAMES, seconds)
     cases = []
-    for types in (8, 12) if quick else (8, 12, 16, 24, 48):
+    for types in (10, 12) if quick else (10, 12, 16, 24, 48):
         workload = Workload(patterns=count, types=types, events=events)
         cases.append(({"of": "density", "value": round(density(workload), 3)}, workload, ways))
     for difference in (0.2, 1.0) if quick else (0.1, 0.3, 0.6, 1.0):

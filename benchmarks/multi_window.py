@@ -14,7 +14,7 @@ from cepheid.cli.bench import Result, Steps
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAMES = {"minutes": ("apart", "RE", "SH", "SPASS", "MOTTO", "SA-EDGE", "TS-EDGE"), "events": ("apart", "RE", "SA-EDGE")}
+NAMES = {"minutes": ("apart", "RE", "SH", "SA-EDGE", "TS-EDGE"), "events": ("apart", "RE", "SA-EDGE")}
 
 
 def run(quick: bool, progress: Steps) -> Result:
