@@ -96,5 +96,9 @@ def plot(result: Result, figure: Figure) -> None:
                 axes.plot(
                     numbers(some, "every"), numbers(some, column), line, color=f"C{place}", marker="o", label=label
                 )
-        axes.set(xscale="log", yscale="log", xlabel="events between two changes of rates", ylabel=column)
+        axes.set(xscale="log", xlabel="events between two changes of rates", ylabel=column)
+        axes.set_ylim(bottom=0)
+        places = sorted({int(row["every"] or 0) for row in result.rows})
+        axes.set_xticks(places, [f"{place:,}" for place in places])
+        axes.set_xticks([], minor=True)
     panels[0].legend()
