@@ -443,8 +443,9 @@ class Session:
         scalar = time if isinstance(time, pa.Scalar) else pa.scalar(time)
         if pa.types.is_integer(scalar.type):
             return int(scalar.as_py())
-        if not self._keeps_time(self._schema) or not (pa.types.is_timestamp(scalar.type) or pa.types.is_date(scalar.type)):
-            kind = "a time" if self._keeps_time(self._schema) else "a whole number"
+        keeps_time = self._keeps_time(self._schema)
+        if not keeps_time or not (pa.types.is_timestamp(scalar.type) or pa.types.is_date(scalar.type)):
+            kind = "a time" if keeps_time else "a whole number"
             raise InputError(f"the watermark is {kind}, as the column {self._columns.time!r} holds; got {time!r}")
         zone = scalar.type.tz if pa.types.is_timestamp(scalar.type) else None
         return int(scalar.cast(pa.timestamp(self._unit.name, zone)).value)
