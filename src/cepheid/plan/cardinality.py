@@ -12,7 +12,10 @@ from cepheid.stats.estimates import DEFAULT_SELECTIVITY, Estimates
 HUGE = 1e100
 """What is larger is all the same to a planner."""
 PAIR = 0.2
-"""Looking at a pair of partial matches takes about a fifth of the time that making one of them takes."""
+"""Looking at a pair of partial matches takes about a fifth of the time that making one of them takes …"""
+APART = 3
+"""… and so many times as long where neither is a single event. Those lie between two events of the other side, and only
+they are looked at; of longer ones, all that begin in the window are."""
 
 
 class Cardinality:
@@ -68,6 +71,8 @@ class Cardinality:
         if not right:
             return self.of(left)
         pairs = self.of(left) * self.of(right) * self._key_share(left, right)
+        if len(left) > 1 and len(right) > 1:
+            pairs *= APART
         return min(self.of(left | right) + PAIR * pairs, HUGE)
 
     def _key_share(self, left: frozenset[str], right: frozenset[str]) -> float:

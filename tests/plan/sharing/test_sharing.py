@@ -201,7 +201,7 @@ def test_who_shares_what() -> None:
 
 def test_two_sub_patterns_of_one_pattern_are_shared_with_two_others() -> None:
     """The paper's example for multitrees (figure 9): P1 shares A, C with P2 and B, D with P3."""
-    rates = dict.fromkeys("ABCDEFGH", 10.0)
+    rates = dict.fromkeys("ABCDEFGH", 1.0)
     texts = ["SEQ(A a, B b, C c, D d)", "SEQ(A a, E e, C c, F f)", "SEQ(G g, B b, H h, D d)"]
     branches = [branch_of(f"{text} WITHIN 1") for text in texts]
     estimates = {b: Estimates({v.name: rates[v.type] for v in b.variables}) for b in branches}
