@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,11 +18,11 @@ from cepheid.engine.negation import REJECTED
 from cepheid.engine.network import Network
 from cepheid.engine.program import STARTS
 from cepheid.engine.run import BranchRun
-from cepheid.engine.snapshot import Arrays
+from cepheid.engine.snapshot import Arrays, below, prefixed
 from cepheid.engine.store import RowStore
 from cepheid.engine.survey import BINS, Survey, survey
 from cepheid.engine.vector import Mask
-from cepheid.shed.choose import choose
+from cepheid.shed.decisions import STEPS, Decisions
 from cepheid.shed.drops import ALL, Drops
 from cepheid.shed.lost import Lost
 from cepheid.shed.model import Model
@@ -34,8 +34,6 @@ SAMPLED = 16
 """Once there is a model that has seen enough, one of so many pushes is looked at; of a few events, still fewer."""
 MATCHES, REMEMBERED, TUPLES = 1024, 32, 8
 """So many matches of a push are looked at and remembered; and so many tuples of each join."""
-STEPS = 64
-"""A decision is made for each of so many shares of the work."""
 FIRST, MANY, TOGETHER = 64, 256, 16
 """The first pushes are all looked at, and those of many events until enough is known. Gates are read after so many
 pushes, or after many events."""
@@ -60,7 +58,8 @@ class Shedder:
         self._reads: Mapping[Key, dict[str, int]] = {}
         self._survey: Survey | None = None
         self._known = -1
-        self._decisions: dict[int, Drops] = {}
+        self._decisions = Decisions(strategy)
+        self._changes = 0
         self._gatings: dict[int, Any] = {}
         self._uncounted = 0  # pushes since gates were last read
         self._rows = 0  # events in them
@@ -84,12 +83,16 @@ class Shedder:
         step = 0 if not self.ratio else int(np.ceil(self.ratio * STEPS - FEWEST))
         if self._uncounted and step != self._step:
             self._count()  # as it was seen
+        self._decisions.advance(self.model, self._pushes, busy=step > 0)
         before, was = self._drops, self._observes
-        drops = self._decided(step) if step else None
+        drops = self._decisions.at(step) if step else None
         observes = self._learns(events, drops)
         if self._uncounted and drops is not before:
             self._count()
         self._step, self._drops, self._observes = step, drops, observes
+        if self._changes != self._decisions.changes:
+            self._changes = self._decisions.changes
+            self._gatings = {of: gating for of, gating in self._gatings.items() if not of}
         if drops is not before or observes != was:
             self._survey.set(self._gating())
         if self.thinning is not None:
@@ -139,20 +142,10 @@ class Shedder:
         self._survey = survey(self._network, runs, reads, self.critical, self._intake.type_of)
         self.model.place(self._survey.lines)
         self._network.spared = self._survey.spared
-        self._forget_decisions()
-        self._drops, self._observes = None, False
-
-    def _forget_decisions(self) -> None:
-        self._decisions.clear()
+        self._decisions.forget(self.model, self._survey.repetitions)
+        self._changes = self._decisions.changes
         self._gatings.clear()
-
-    def _decided(self, step: int) -> Drops:
-        found = self._decisions.get(step)
-        if found is None:
-            assert self._survey is not None
-            ratio = min(step / STEPS, 0.99)
-            found = self._decisions[step] = choose(self.strategy, self.model, ratio, self._survey.repetitions)
-        return found
+        self._drops, self._observes = None, False
 
     @property
     def thinning(self) -> Shedder | None:
@@ -272,7 +265,6 @@ class Shedder:
         if self.model.observed >= self.strategy.observations and self.model.windows > FEWEST:
             self._survey.measure(self.model)
             self.model.make()
-            self._forget_decisions()
 
     def _peeked(self, line: int) -> tuple[Rows, Rows]:
         assert self._survey is not None
@@ -364,8 +356,12 @@ class Shedder:
             counted = [self._read(line) for line in range(len(self._survey.lines))]
             self._carried = np.array(counted, dtype=np.int64).reshape(-1, 2, BINS).transpose(1, 0, 2).copy()
         promised = {} if self._survey is None else {f"unborn {n}": d for n, _, d in self._survey.unborn()}
-        decided = {f"levels {step}": drops.levels.astype(np.int16) for step, drops in self._decisions.items()}
-        return {**self.model.dump(), "carried": self._carried, **promised, **decided}
+        return {
+            **self.model.dump(),
+            "carried": self._carried,
+            **promised,
+            **prefixed("decided", self._decisions.dump()),
+        }
 
     def meta(self) -> dict[str, Any]:
         return {
@@ -376,9 +372,7 @@ class Shedder:
             "events": self._events,
             "latest": self._latest,
             "step": self._step,
-            "decisions": [
-                [step, d.kind, d.alike, list(d.thin.items()), d.work, d.loss] for step, d in self._decisions.items()
-            ],
+            "decisions": self._decisions.meta(),
             "uncounted": [self._uncounted, self._rows, self._observes, list(self._taken.items())],
             "evaluations": [line.evaluations for line in self.model.lines],
         }
@@ -397,21 +391,20 @@ class Shedder:
         assert self._survey is not None
         if meta["lines"] == [line.key for line in self._survey.lines]:
             known = zip(self._survey.lines, meta["evaluations"], strict=True)
-            self._survey.lines = [replace(line, evaluations=found) for line, found in known]
+            self._survey.lines = [line.with_work(found) for line, found in known]
             self.model.place(self._survey.lines)
             self.model.load(arrays, meta["model"])
             self._carried = arrays["carried"]
             self._uncounted, self._rows, self._observes, taken = meta["uncounted"]
             self._taken, self._step = Counter(dict(taken)), meta["step"]
-            for step, kind, alike, thin, work, loss in meta["decisions"]:
-                levels = arrays[f"levels {step}"].astype(np.int64)
-                self._decisions[step] = Drops(kind, levels, alike, dict(map(tuple, thin)), work, loss)
+            self._decisions.load(below("decided", arrays), meta["decisions"], self._survey.lines)
+            self._changes = self._decisions.changes
             self._resume(arrays)
 
     def _resume(self, arrays: Arrays) -> None:
         """Set the gates as they were, so that what they had counted is read with them."""
         assert self._survey is not None
-        self._drops = self._decided(self._step) if self._step else None
+        self._drops = self._decisions.at(self._step) if self._step else None
         self._survey.set(self._gating())
         for line, _, dropped in self._survey.unborn():
             dropped += arrays.get(f"unborn {line}", 0)
