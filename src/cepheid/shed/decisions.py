@@ -17,10 +17,10 @@ from cepheid.shed.ways import MOST
 
 STEPS = 64
 """A decision is made for each of so many shares of the work."""
-CALM, BUSY = 4, 1
-"""So many ways are reckoned in a push: while work is dropped, events wait for it."""
+CALM, BUSY = 160, 40
+"""In a push, ways are reckoned for so many lines, one at least; for few while work is dropped, since events wait."""
 REST = 64
-"""While work is dropped, an outlook stands for so many pushes; at first, for a part of those that there were."""
+"""An outlook stands for a part of the pushes that there were before, and while work is dropped for no more than these."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -57,9 +57,11 @@ class Decisions:
         if model.ready and self._next is None and self._is_due(pushes, busy):
             self._next = Outlook(self._strategy, Reckoning.of(model), self._repetitions)
             self._begun = pushes
+            if self._outlook is not None:
+                return  # enough for this push
         if self._next is None:
             return
-        self._next.advance(BUSY if busy else CALM)
+        self._next.advance(max(1, (BUSY if busy else CALM) // max(1, len(model.lines))))
         if self._next.ready or self._outlook is None or not self._outlook.ready:
             self._outlook = self._next
             self._void()
@@ -67,10 +69,9 @@ class Decisions:
             self._next = None
 
     def _is_due(self, pushes: int, busy: bool) -> bool:
-        """While nothing is dropped, ever more rarely; then, if it is not of just now, at once."""
-        if self._outlook is None:
-            return True
-        return pushes - self._begun >= (min(REST, 1 + self._begun // 4) if busy else self._begun)
+        """While nothing is dropped, ever more rarely."""
+        rest = 1 + self._begun // 4
+        return self._outlook is None or pushes - self._begun >= (min(REST, rest) if busy else rest)
 
     def at(self, step: int) -> Drops:
         """What to drop for a share of the work, in 64ths."""
