@@ -78,7 +78,7 @@ class Shedder:
         step = 0 if not self.ratio else int(np.ceil(self.ratio * STEPS - FEWEST))
         if self._uncounted and step != self._step:
             self._count()  # as it was seen
-        self._decisions.advance(self.model, self._pushes, busy=step > 0)
+        self._decisions.advance(self.model, self._pushes, step)
         before, was = self._drops, self._observes
         drops = self._decisions.at(step) if step else None
         observes = self._learns(events, drops)

@@ -17,10 +17,12 @@ from cepheid.shed.ways import MOST
 
 STEPS = 64
 """A decision is made for each of so many shares of the work."""
-CALM, BUSY = 160, 40
-"""In a push, ways are reckoned for so many lines, one at least; for few while work is dropped, since events wait."""
+BUSY = 40
+"""In a push in which work is dropped, ways are reckoned for so many lines, one at least: events wait for it."""
+CALM = 8
+"""While nothing is dropped, only in one of so many pushes, and only if the model has seen enough."""
 REST = 64
-"""An outlook stands for a part of the pushes that there were before, and while work is dropped for no more than these."""
+"""While work is dropped, an outlook stands for so many pushes; at first, for a part of those that there were."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -52,8 +54,13 @@ class Decisions:
         self._found.clear()
         self.changes += 1
 
-    def advance(self, model: Model, pushes: int, *, busy: bool) -> None:
-        """In each push: reckon a little. ``busy``: something is dropped."""
+    def advance(self, model: Model, pushes: int, step: int) -> None:
+        """In each push: reckon a little. ``step``: the share that is dropped; to decide about it is enough."""
+        busy = step > 0
+        if busy and step not in self._found and self._outlook is not None and self._outlook.ready:
+            return
+        if not busy and (pushes % CALM or not model.settled):
+            return
         if model.ready and self._next is None and self._is_due(pushes, busy):
             self._next = Outlook(self._strategy, Reckoning.of(model), self._repetitions)
             self._begun = pushes
@@ -61,7 +68,7 @@ class Decisions:
                 return  # enough for this push
         if self._next is None:
             return
-        self._next.advance(max(1, (BUSY if busy else CALM) // max(1, len(model.lines))))
+        self._next.advance(max(1, BUSY // max(1, len(model.lines))))
         if self._next.ready or self._outlook is None or not self._outlook.ready:
             self._outlook = self._next
             self._void()
@@ -69,9 +76,9 @@ class Decisions:
             self._next = None
 
     def _is_due(self, pushes: int, busy: bool) -> bool:
-        """While nothing is dropped, ever more rarely."""
-        rest = 1 + self._begun // 4
-        return self._outlook is None or pushes - self._begun >= (min(REST, rest) if busy else rest)
+        """While nothing is dropped, ever more rarely; then soon, if it is not of just now."""
+        rest = min(REST, 1 + self._begun // 4) if busy else self._begun
+        return self._outlook is None or pushes - self._begun >= rest
 
     def at(self, step: int) -> Drops:
         """What to drop for a share of the work, in 64ths."""

@@ -130,18 +130,12 @@ class Outlook:
         """As much of a way as is enough, found between two of the shares for which it is known."""
         about = _reaching(work, SHARES, left)
         place = int(np.searchsorted(SHARES, about))
-        between = np.linspace(SHARES[max(place - 1, 0)], SHARES[place], len(SHARES))
+        between = np.linspace(SHARES[max(place - 1, 0)], SHARES[place], 5)
         parts, thin = way.parts(between)
         share = np.array([_reaching(self.reckoning.work(1.0 - parts, thin), between, left)])
         parts, thin = way.parts(share)
-        return Drops(
-            way.kind,
-            np.rint(parts[:, :, 0] * ALL).astype(np.int64),
-            way.alike,
-            {leaf: float(part[0]) for leaf, part in thin.items()},
-            float(self.reckoning.work(1.0 - parts, thin)[0]),
-            float(self.reckoning.loss(1.0 - parts, thin)[0]),
-        )
+        levels = np.rint(parts[:, :, 0] * ALL).astype(np.int64)
+        return Drops(way.kind, levels, way.alike, {leaf: float(part[0]) for leaf, part in thin.items()})
 
 
 def _reaching(work: Numbers, shares: Numbers, left: float) -> float:
