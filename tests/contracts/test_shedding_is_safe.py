@@ -58,7 +58,7 @@ def run(
     return found
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(patterns_with_streams(patterns()), planners, strategies, st.data())
 def test_armed_is_exact(case: Case, planner: str, shed: Strategy, data: st.DataObject) -> None:
     pattern, events, options = case
@@ -68,7 +68,7 @@ def test_armed_is_exact(case: Case, planner: str, shed: Strategy, data: st.DataO
     assert canonical([row for part in found for row in part.to_pylist()]) == expected(case)
 
 
-@settings(max_examples=150)
+@settings(max_examples=120)
 @given(patterns_with_streams(monotone), planners, strategies, st.data())
 def test_overload_makes_nothing_up(case: Case, planner: str, shed: Strategy, data: st.DataObject) -> None:
     pattern, events, options = case
@@ -78,7 +78,7 @@ def test_overload_makes_nothing_up(case: Case, planner: str, shed: Strategy, dat
     assert Counter(canonical([row for part in found for row in part.to_pylist()])) <= Counter(expected(case))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(workloads(), st.sampled_from(MODES), strategies, st.data())
 def test_critical_patterns_lose_nothing(case: Any, share: Any, shed: Strategy, data: st.DataObject) -> None:
     some, events, options = case

@@ -101,18 +101,21 @@ def work_of(session: cepheid.Session) -> int:
 
 
 def recall_at(
-    target: float, pattern: cepheid.Pattern, events: pa.Table, shed: Strategy, batch: int = 200, **options: Any
-) -> tuple[float, float]:
+    target: float, pattern: cepheid.Pattern, events: pa.Table, shed: Strategy, truth: tuple[set[Any], Any, int],
+    **options: Any,
+) -> tuple[float, float]:  # fmt: skip
     """Which part of the matches is found when so much of the work is done; and how much it was.
+
+    ``truth``: what :func:`matches_after` says if nothing is dropped.
 
     Strategies keep to what they are asked more or less well, so they are asked until they do: as a detector of overload
     would.
     """
-    full, _, all_work = matches_after(pattern, events, None, 0.0, batch, **options)
+    full, _, all_work = truth
     low, high, best = 0.0, 1.0, (0.0, 0.0)
     for _ in range(5):
         ratio = (low + high) / 2
-        found, _, work = matches_after(pattern, events, shed, ratio, batch, **options)
+        found, _, work = matches_after(pattern, events, shed, ratio, **options)
         low, high = (ratio, high) if work > target * all_work else (low, ratio)
         if work <= target * all_work * 1.02:
             best = max(best, (len(found & full) / len(full), work / all_work), key=lambda found: found[0])

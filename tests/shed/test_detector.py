@@ -121,7 +121,7 @@ PLANTS: dict[str, Any] = {
 @pytest.mark.parametrize("plant", PLANTS)
 @pytest.mark.parametrize("rate", [1.2, 1.4, 1.6, 1.8, 2.0])
 def test_the_bound_holds_and_the_ratio_settles(plant: str, rate: float) -> None:
-    world = World(steady(rate), **PLANTS[plant]).run(60)
+    world = World(steady(rate), **PLANTS[plant]).run(40)
     settled = world.after(15)
     assert max(world.latencies) <= 1.0
     assert world.switches == 1  # on, and never off

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepheid
-from cepheid.shed.model import Line, Model, ThresholdArray, shares_up_to
+from cepheid.shed.model import Line, Model, ThresholdArray
 
 # The paper's example 2, SEQ(A; B) in windows of five events. Each window is the type at each position, and at which
 # positions an event contributes to the window's partial match. Figure 3 shows what came of the six of them.
@@ -112,10 +112,9 @@ def test_as_much_is_dropped_as_was_promised(cells: list[tuple[float, int]], shar
     """From the virtual window, ρ_v pairs: the least useful ones, and of those at the threshold no more than needed."""
     utilities, occurrences = (np.array(column, dtype=np.float64) for column in zip(*cells, strict=True))
     wanted = share * occurrences.sum()
-    parts = shares_up_to(utilities, occurrences, wanted)
+    parts = ThresholdArray.of(utilities, occurrences).shares(np.array([wanted]))[:, 0]
     dropped = float((parts * occurrences).sum())
-    resolution = occurrences.sum() / 4096 + 1e-6  # the array is no longer than that
-    assert abs(dropped - wanted) <= resolution
+    assert dropped == pytest.approx(wanted, abs=1e-6)
     worst_dropped = max((u for u, p, n in zip(utilities, parts, occurrences, strict=True) if p > 0 and n), default=0.0)
     best_kept = min((u for u, p, n in zip(utilities, parts, occurrences, strict=True) if p < 1 and n), default=1.0)
     assert worst_dropped <= best_kept

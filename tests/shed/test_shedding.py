@@ -76,13 +76,24 @@ def test_no_strategy_is_better_than_the_one_that_chooses(
     """For the same work, it loses no more than the best of the others, but for what chance makes of it."""
     for target in targets:
         found = {}
+        truth = simulated.matches_after(pattern, events, None, 0.0, planner="pattern_order")
         for kind in KINDS:
             recall, work = simulated.recall_at(
-                target, pattern, events, kind(observations=20_000), planner="pattern_order"
+                target, pattern, events, kind(observations=20_000), truth, planner="pattern_order"
             )
             found[kind.__name__] = recall - max(0.0, work - target)
         best = max(recall for name, recall in found.items() if name != "CostAware")
         assert found["CostAware"] >= best - 0.04, found
+
+
+def test_shedding_is_reported_alone_too() -> None:
+    session = cepheid.Engine([PATTERN], shed=cepheid.PSpice(observations=20_000)).open()
+    for place, part in enumerate(slices(EVENTS)):
+        session.overload(0.5 if place > 6 else 0.0)
+        push(session, part)
+        assert session.shedding() == session.report()["shedding"]
+    assert session.shedding()["pairs dropped"] > 0
+    assert cepheid.Engine([PATTERN]).open().shedding() == {}
 
 
 def test_before_there_is_a_model_events_are_dropped_alike() -> None:

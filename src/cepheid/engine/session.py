@@ -171,11 +171,18 @@ class Session:
             "buffered events": sum(state.buffered.kept for state in self._states),
             "peak buffered events": sum(state.buffered.peak for state in self._states),
             **({} if self._follower is None else {"adaptation": self._follower.report()}),
-            **({} if self._shed is None else {"shedding": self._shedding()}),
+            **({} if self._shed is None else {"shedding": self.shedding()}),
             "patterns": patterns,
         }
 
-    def _shedding(self) -> dict[str, Any]:
+    def shedding(self) -> dict[str, Any]:
+        """What was dropped and what that cost: ``report()["shedding"]`` without the rest, for who asks often.
+
+        Empty in a session without a strategy.
+        """
+        if self._shed is None:
+            return {}
+        self._catch_up()
         shedders = [state.shedder for state in self._states if state.shedder is not None]
         lost = Lost()
         for shedder in shedders:

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from cepheid.engine.gate import in_control, lots
 from cepheid.engine.intake import Intake
 from cepheid.engine.joiner import Rows
 from cepheid.engine.kernels.join import CONTROL
+from cepheid.engine.learning import learn_matches, learn_tuples
 from cepheid.engine.matches import Matches
-from cepheid.engine.negation import REJECTED
 from cepheid.engine.network import Network
 from cepheid.engine.program import STARTS
 from cepheid.engine.run import BranchRun
-from cepheid.engine.snapshot import Arrays
+from cepheid.engine.snapshot import Arrays, below, prefixed
 from cepheid.engine.store import RowStore
 from cepheid.engine.survey import BINS, Survey, survey
-from cepheid.engine.vector import Mask
-from cepheid.shed.choose import choose
-from cepheid.shed.drops import ALL, Drops
+from cepheid.engine.thinning import Thinning
+from cepheid.shed.decisions import STEPS, Decisions
+from cepheid.shed.drops import Drops
 from cepheid.shed.lost import Lost
 from cepheid.shed.model import Model
 from cepheid.shed.strategies import Strategy
@@ -32,10 +31,6 @@ Key: TypeAlias = "tuple[str, int]"
 
 SAMPLED = 16
 """Once there is a model that has seen enough, one of so many pushes is looked at; of a few events, still fewer."""
-MATCHES, REMEMBERED, TUPLES = 1024, 32, 8
-"""So many matches of a push are looked at and remembered; and so many tuples of each join."""
-STEPS = 64
-"""A decision is made for each of so many shares of the work."""
 FIRST, MANY, TOGETHER = 64, 256, 16
 """The first pushes are all looked at, and those of many events until enough is known. Gates are read after so many
 pushes, or after many events."""
@@ -55,12 +50,13 @@ class Shedder:
         self._intake = intake
         self._store = store
         self._pushes = 0
-        self._events = 0  # that came in, by which lots are drawn
+        self._thinning = Thinning()
         self._runs: Mapping[Key, BranchRun] = {}
         self._reads: Mapping[Key, dict[str, int]] = {}
         self._survey: Survey | None = None
         self._known = -1
-        self._decisions: dict[int, Drops] = {}
+        self._decisions = Decisions(strategy)
+        self._changes = 0
         self._gatings: dict[int, Any] = {}
         self._uncounted = 0  # pushes since gates were last read
         self._rows = 0  # events in them
@@ -69,9 +65,7 @@ class Shedder:
         self._step = 0
         self._observes = False
         self._latest: int | None = None
-        self._mixed: dict[int, Mask] = {}
         self._taken: Counter[int] = Counter()
-        self._rejected: dict[Key, int] = {}
 
     # --- one push
 
@@ -84,16 +78,20 @@ class Shedder:
         step = 0 if not self.ratio else int(np.ceil(self.ratio * STEPS - FEWEST))
         if self._uncounted and step != self._step:
             self._count()  # as it was seen
+        self._decisions.advance(self.model, self._pushes, step)
         before, was = self._drops, self._observes
-        drops = self._decided(step) if step else None
+        drops = self._decisions.at(step) if step else None
         observes = self._learns(events, drops)
         if self._uncounted and drops is not before:
             self._count()
         self._step, self._drops, self._observes = step, drops, observes
+        if self._changes != self._decisions.changes:
+            self._changes = self._decisions.changes
+            self._gatings = {of: gating for of, gating in self._gatings.items() if not of}
         if drops is not before or observes != was:
             self._survey.set(self._gating())
-        if self.thinning is not None:
-            self._rejected = {key: _rejected(run) for key, run in runs.items() if run.program.negations}
+        if self.thinning is not None and drops is not None:
+            self.thinning.begin(drops.thin, self._survey.needed, runs)
 
     @property
     def active(self) -> bool:
@@ -113,17 +111,17 @@ class Shedder:
 
     def _gating(self) -> Any:
         assert self._survey is not None
-        if not self._observes and (self._drops is None or not self._drops.pairs):
+        if not self._observes and not self._sheds_pairs:
             return None
-        step = self._step if self._drops is not None and self._drops.pairs else 0
+        step = self._step if self._sheds_pairs else 0
         if step not in self._gatings:
             self._gatings[step] = self._survey.gating(self._drops if step else None)
         return self._gatings[step]
 
     @property
-    def _stands_for(self) -> int:
-        """While pairs are dropped, only the control group is looked at."""
-        return CONTROL if self._drops is not None and self._drops.pairs else 1
+    def _sheds_pairs(self) -> bool:
+        """Then only the control group is looked at."""
+        return self._drops is not None and self._drops.pairs
 
     def _is_sampled(self, one_of: int) -> bool:
         """In no rhythm that a stream could have as well."""
@@ -139,59 +137,22 @@ class Shedder:
         self._survey = survey(self._network, runs, reads, self.critical, self._intake.type_of)
         self.model.place(self._survey.lines)
         self._network.spared = self._survey.spared
-        self._forget_decisions()
+        self._decisions.forget(self.model, self._survey.repetitions)
+        self._changes = self._decisions.changes
+        self._gatings.clear()
         self._drops, self._observes = None, False
 
-    def _forget_decisions(self) -> None:
-        self._decisions.clear()
-        self._gatings.clear()
-
-    def _decided(self, step: int) -> Drops:
-        found = self._decisions.get(step)
-        if found is None:
-            assert self._survey is not None
-            ratio = min(step / STEPS, 0.99)
-            found = self._decisions[step] = choose(self.strategy, self.model, ratio, self._survey.repetitions)
-        return found
-
     @property
-    def thinning(self) -> Shedder | None:
-        """Itself if events are dropped."""
-        return self if self._drops is not None and self._drops.thin else None
-
-    def thinned(self, masks: dict[int, Mask]) -> dict[int, Mask]:
-        """Drop events; those that someone needs are dropped for the others only."""
-        assert self._drops is not None
-        assert self._survey is not None
-        self._mixed = {}
-        found = {}
-        count = len(next(iter(masks.values())))
-        lot = lots(np.arange(self._events, self._events + count).reshape(-1, 1))
-        self._events += count
-        gone = np.zeros(count, dtype=np.bool_)
-        for place, mask in masks.items():
-            part = self._drops.thin.get(place, 0.0)
-            drop = (lot < round(part * ALL)) if part else None
-            if drop is None:
-                found[place] = mask
-            elif place in self._survey.needed:
-                found[place], self._mixed[place] = mask, ~drop[mask]
-                gone |= mask & drop
-            else:
-                found[place] = mask & ~drop
-                gone |= mask & drop
-        self.lost.events += int(np.count_nonzero(gone))
-        return found
+    def thinning(self) -> Thinning | None:
+        """Drops events, if any are to be dropped."""
+        return self._thinning if self._drops is not None and self._drops.thin else None
 
     def after_intake(self, taken: dict[int, Rows]) -> dict[int, Rows]:
         """The rows that those get who do not need all."""
         if self._observes:
             for place, rows in taken.items():
                 self._taken[place] += len(rows)
-        if self.thinning is None or not self._mixed:
-            return taken
-        mixed, self._mixed = self._mixed, {}
-        return {**taken, **{place: taken[place][kept] for place, kept in mixed.items() if len(kept)}}
+        return taken if self.thinning is None else self.thinning.kept(taken)
 
     def rows_for(self, key: Key, run: BranchRun, taken: dict[int, Rows], thinned: dict[int, Rows]) -> dict[str, Rows]:
         """For each variable of a run the rows that it gets."""
@@ -212,23 +173,12 @@ class Shedder:
 
     def after_joins(self) -> None:
         """While the new tuples are still there: remember how some of them came about."""
-        if not self._observes or self._survey is None:
-            return
-        for node in self._network.found:
-            line = self._survey.line_of.get(node.number)
-            if line is None:
-                continue
-            new = node.new
-            if self._drops is not None:
-                new = new.take(in_control(new.rows[:, self._survey.anchors[node.number]]))
-            if len(new):
-                places = self._survey.places[line].bin_of(new.lo, new.hi)
-                self.model.born[line] += self._stands_for * np.bincount(places, minlength=BINS)
-                some = new.rows[:: max(1, len(new) // TUPLES)][:TUPLES]
-                self.model.tuples[line].add(self._survey.paths(node, some, self._store)[0], len(some))
+        if self._observes and self._survey is not None:
+            learn_tuples(self.model, self._survey, self._network, self._store, control=self._sheds_pairs)
 
     def end(self, found: Mapping[Key, Matches], taken: Mapping[int, Rows]) -> None:
         """After a push in which something was dropped or learned."""
+        assert self._survey is not None
         sheds = self._drops is not None
         for key, matches in found.items():
             if key[0] in self.critical or not len(matches):
@@ -236,22 +186,40 @@ class Shedder:
             if sheds:
                 self.lost.matches += len(matches)
             if self._observes:
-                self._complete(key, matches)
-        if sheds:
-            self._reckon_events(found)
+                weight = float(self.strategy.weights.get(key[0], 1.0))
+                learn_matches(
+                    self.model,
+                    self._survey,
+                    key,
+                    self._runs[key],
+                    matches,
+                    self._store,
+                    weight,
+                    control=self._sheds_pairs,
+                )
+        if self.thinning is not None:
+            self._lost_events(self.thinning, found)
         self._uncounted += 1
         self._rows += sum(map(len, taken.values()))
         if self._uncounted >= TOGETHER or self._rows >= MANY:
             self._count()
+
+    def _lost_events(self, thinning: Thinning, found: Mapping[Key, Matches]) -> None:
+        """Where events were dropped at random."""
+        self.lost.events, thinning.dropped = self.lost.events + thinning.dropped, 0
+        for key, run in self._runs.items():
+            if key[0] not in self.critical and not run.program.branch.stepwise:
+                self.lost.add(thinning.lost(key, run, self._reads[key], len(found.get(key, ()))))
 
     def _count(self) -> None:
         """Read the gates: what was seen since they were last read."""
         assert self._survey is not None
         self._uncounted = self._rows = 0
         lines = range(len(self._survey.lines))
+        each = CONTROL if self._sheds_pairs else 1
         completions = self.model.completions() if self._drops is not None else None
         for line, (processed, dropped) in zip(lines, map(self._read, lines), strict=True):
-            self.model.saw(line, processed, self._stands_for)
+            self.model.saw(line, processed, each)
             if completions is not None:
                 self.lost.pairs += int(dropped.sum())
                 self.lost.false_negatives += float((dropped * completions[line]).sum())
@@ -272,7 +240,6 @@ class Shedder:
         if self.model.observed >= self.strategy.observations and self.model.windows > FEWEST:
             self._survey.measure(self.model)
             self.model.make()
-            self._forget_decisions()
 
     def _peeked(self, line: int) -> tuple[Rows, Rows]:
         assert self._survey is not None
@@ -289,51 +256,6 @@ class Shedder:
         if self._carried.shape[1]:
             processed, dropped = processed + self._carried[0, line], dropped + self._carried[1, line]
         return processed, dropped
-
-    def _complete(self, key: Key, matches: Matches) -> None:
-        """Which pairs the matches came of."""
-        assert self._survey is not None
-        weight = float(self.strategy.weights.get(key[0], 1.0))
-        every = len(matches)
-        if self._drops is not None:
-            matches = matches.take(self._survey.control(key, self._runs[key], matches))
-            every = len(matches)
-            if not every:
-                return
-        step = -(-every // MATCHES)
-        if step > 1:
-            matches = matches.take(slice(None, None, step))
-        every = every * self._stands_for
-        self.model.seen_matches += every
-        paths, more = self._survey.match_paths(key, self._runs[key], matches, self._store)
-        for line, bins in paths.items():
-            self.model.saw_completed(line, bins, weight, every / len(matches))
-        for line, bins in more.items():
-            self.model.saw_completed(line, bins, weight, every / len(matches))
-        if paths:  # a few of each push, so that those of many pushes are remembered
-            step = -(-len(matches) // REMEMBERED)
-            some = {line: bins[::step] for line, bins in paths.items()}
-            count = len(range(0, len(matches), step))
-            self.model.matches.add(some, count, weight * every / count, odd=self.model.odd)
-
-    def _reckon_events(self, found: Mapping[Key, Matches]) -> None:
-        """Where events were dropped at random: how many matches were missed, how many should have been rejected."""
-        assert self._drops is not None
-        thin = self._drops.thin
-        if not thin:
-            return
-        for key, run in self._runs.items():
-            if key[0] in self.critical or run.program.branch.stepwise:
-                continue
-            reads = self._reads[key]
-            there = 1.0
-            for variable in run.program.branch.variables:
-                there *= 1.0 - thin.get(reads[variable.name], 0.0)
-            self.lost.false_negatives += len(found.get(key, ())) * (1.0 / there - 1.0)
-            parts = [thin.get(reads[n.name], 0.0) for n in run.program.branch.negations]
-            if parts:
-                part = max(parts)
-                self.lost.false_positives += (_rejected(run) - self._rejected.get(key, 0)) * part / (1.0 - part)
 
     # --- what it has done
 
@@ -364,8 +286,12 @@ class Shedder:
             counted = [self._read(line) for line in range(len(self._survey.lines))]
             self._carried = np.array(counted, dtype=np.int64).reshape(-1, 2, BINS).transpose(1, 0, 2).copy()
         promised = {} if self._survey is None else {f"unborn {n}": d for n, _, d in self._survey.unborn()}
-        decided = {f"levels {step}": drops.levels.astype(np.int16) for step, drops in self._decisions.items()}
-        return {**self.model.dump(), "carried": self._carried, **promised, **decided}
+        return {
+            **self.model.dump(),
+            "carried": self._carried,
+            **promised,
+            **prefixed("decided", self._decisions.dump()),
+        }
 
     def meta(self) -> dict[str, Any]:
         return {
@@ -373,12 +299,10 @@ class Shedder:
             "lines": [line.key for line in self.model.lines],
             "lost": asdict(self.lost),
             "pushes": self._pushes,
-            "events": self._events,
+            "events": self._thinning.events,
             "latest": self._latest,
             "step": self._step,
-            "decisions": [
-                [step, d.kind, d.alike, list(d.thin.items()), d.work, d.loss] for step, d in self._decisions.items()
-            ],
+            "decisions": self._decisions.meta(),
             "uncounted": [self._uncounted, self._rows, self._observes, list(self._taken.items())],
             "evaluations": [line.evaluations for line in self.model.lines],
         }
@@ -392,30 +316,25 @@ class Shedder:
     ) -> None:
         """Go on with what a snapshot has. What was decided stays so until the model is made anew."""
         self._look(runs, reads)
-        self.lost = Lost(**meta["lost"])
-        self._pushes, self._events, self._latest = meta["pushes"], meta["events"], meta["latest"]
+        self.lost.add(Lost(**meta["lost"]))
+        self._pushes, self._thinning.events, self._latest = meta["pushes"], meta["events"], meta["latest"]
         assert self._survey is not None
         if meta["lines"] == [line.key for line in self._survey.lines]:
             known = zip(self._survey.lines, meta["evaluations"], strict=True)
-            self._survey.lines = [replace(line, evaluations=found) for line, found in known]
+            self._survey.lines = [line.with_work(found) for line, found in known]
             self.model.place(self._survey.lines)
             self.model.load(arrays, meta["model"])
             self._carried = arrays["carried"]
             self._uncounted, self._rows, self._observes, taken = meta["uncounted"]
             self._taken, self._step = Counter(dict(taken)), meta["step"]
-            for step, kind, alike, thin, work, loss in meta["decisions"]:
-                levels = arrays[f"levels {step}"].astype(np.int64)
-                self._decisions[step] = Drops(kind, levels, alike, dict(map(tuple, thin)), work, loss)
+            self._decisions.load(below("decided", arrays), meta["decisions"], self._survey.lines)
+            self._changes = self._decisions.changes
             self._resume(arrays)
 
     def _resume(self, arrays: Arrays) -> None:
         """Set the gates as they were, so that what they had counted is read with them."""
         assert self._survey is not None
-        self._drops = self._decided(self._step) if self._step else None
+        self._drops = self._decisions.at(self._step) if self._step else None
         self._survey.set(self._gating())
         for line, _, dropped in self._survey.unborn():
             dropped += arrays.get(f"unborn {line}", 0)
-
-
-def _rejected(run: BranchRun) -> int:
-    return sum(tally.steps.get(REJECTED, 0) for tally in run.negations.tallies.values())

@@ -217,7 +217,7 @@ class Survey:
             run = self.works.get(place)
             if run is not None:
                 events = max(sum(model.events.get(leaf, 0.0) for leaf in {line.leaf}), 1.0)
-                self.lines[place] = replace(line, evaluations=max(1.0, min(run.work / events, 1e6)))
+                self.lines[place] = line.with_work(max(1.0, min(run.work / events, 1e6)))
         model.lines = list(self.lines)
 
 

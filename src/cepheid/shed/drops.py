@@ -20,16 +20,13 @@ event in one window."""
 class Drops:
     """``levels``: for each line of the model and each place. ``thin``: for each leaf, the part of its events.
 
-    ``kind`` says it in words. ``work``, ``loss``: which parts of the work are left, and of the matches' worth lost, as
-    far as that can be told.
+    ``kind`` says it in words.
     """
 
     kind: str
     levels: npt.NDArray[np.int64]
     alike: int = EACH_PAIR
     thin: Mapping[int, float] = field(default_factory=dict)
-    work: float = 1.0
-    loss: float = 0.0
     pairs: bool = field(init=False)  # whether any are dropped
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ events: in a plan of joins a state takes events of one type, so most of the pape
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,59 +20,56 @@ FADES = 0.5
 """When a model is made anew, what was known before counts so much less, …"""
 WINDOWS, KNOWN = 32, 2048
 """… if it is of so many windows and of so many matches, or of many more windows: what is rare takes long to learn."""
-STEPS = 4096
-"""A threshold array has no more places: it stands for the virtual window, whose pairs may be millions."""
 
 
 @dataclass(frozen=True)
 class ThresholdArray:
     """For each number of pairs to drop from a window, up to which utility they are to be dropped.
 
+    The paper's has a place for each pair of the virtual window; this one has a place for each utility, and in
+    ``dropped`` how many pairs have it or less. ``rank``: of each kind of pairs, the place of its utility.
+
     >>> import numpy as np
-    >>> array = ThresholdArray.of(np.array([0.0, 0.5, 0.2]), np.array([2.0, 1.0, 1.0]))
+    >>> array = ThresholdArray.of(np.array([0.0, 0.5, 0.2]), np.array([2.0, 4.0, 1.0]))
     >>> [array.at(pairs) for pairs in (1, 2, 3, 4)]
     [0.0, 0.0, 0.2, 0.5]
+    >>> array.shares(np.array([1.0, 4.0])).T.tolist()
+    [[0.5, 0.0, 0.0], [1.0, 0.25, 1.0]]
     """
 
     utilities: Numbers
-    total: float
+    dropped: Numbers
+    rank: Bins
 
     @classmethod
     def of(cls, utilities: Numbers, occurrences: Numbers) -> ThresholdArray:
         """From the pairs of a virtual window: their utilities, and how often each occurs."""
-        there = occurrences > 0
-        utilities, occurrences = utilities[there], occurrences[there]
-        order = np.argsort(utilities, kind="stable")
-        accumulated = np.cumsum(occurrences[order])
-        total = float(accumulated[-1]) if len(accumulated) else 0.0
-        steps = max(1, min(STEPS, int(np.ceil(total))))
-        wanted = np.arange(1, steps + 1) * (total / steps)
-        where = np.searchsorted(accumulated, wanted * (1 - 1e-12))
-        return cls(utilities[order][np.minimum(where, len(order) - 1)] if len(order) else np.zeros(0), total)
+        different, rank = np.unique(utilities, return_inverse=True)
+        return cls(different, np.cumsum(np.bincount(rank, occurrences, minlength=len(different))), rank)
+
+    @property
+    def total(self) -> float:
+        """All pairs of the window."""
+        return float(self.dropped[-1]) if len(self.dropped) else 0.0
 
     def at(self, pairs: float) -> float:
         """Drop what has this utility or less, and so many pairs are dropped; below all of them where none are."""
-        if pairs <= 0 or not len(self.utilities):
+        if pairs <= 0 or not self.total:
             return -np.inf
-        step = int(np.ceil(pairs / self.total * len(self.utilities) * (1 - 1e-12)))
-        return float(self.utilities[min(max(step, 1), len(self.utilities)) - 1])
+        place = int(np.searchsorted(self.dropped, pairs * (1 - 1e-12)))
+        return float(self.utilities[min(place, len(self.utilities) - 1)])
 
+    def shares(self, pairs: Numbers) -> Numbers:
+        """Which part of each kind of pairs to drop, the least useful first, so that ``pairs`` of them are dropped.
 
-def shares_up_to(utilities: Numbers, occurrences: Numbers, pairs: float) -> Numbers:
-    """Which part of each kind of pairs to drop, the least useful first, so that ``pairs`` of them are dropped.
-
-    Algorithm 1 of the paper drops all that are as useful as the threshold; where these are many, and in patterns with
-    ANY they are, only so many of them are dropped as must be.
-
-    >>> import numpy as np
-    >>> shares_up_to(np.array([0.0, 0.5, 0.2]), np.array([2.0, 4.0, 1.0]), 4.0).tolist()
-    [1.0, 0.25, 1.0]
-    """
-    threshold = ThresholdArray.of(utilities, occurrences).at(pairs)
-    below, at = (utilities < threshold), (utilities == threshold)
-    left, equal = pairs - float(occurrences[below].sum()), float(occurrences[at].sum())
-    part = min(max(left / equal, 0.0), 1.0) if equal > 0 else 0.0
-    return np.where(below, 1.0, np.where(at, part, 0.0))
+        Algorithm 1 of the paper drops all that are as useful as the threshold; where these are many, and in patterns
+        with ANY they are, only so many of them are dropped as must be. A column for each number of pairs.
+        """
+        before = np.diff(self.dropped, prepend=0.0)
+        before = (self.dropped - before)[:, None]
+        equal = np.maximum(self.dropped[:, None] - before, 1e-300)
+        parts: Numbers = np.clip((pairs[None, :] - before) / equal, 0.0, 1.0)
+        return parts[self.rank]
 
 
 @dataclass
@@ -121,6 +118,9 @@ class Line:
     kept: bool = False
     evaluations: float = 1.0
     zero: int = 0
+
+    def with_work(self, evaluations: float) -> Line:
+        return replace(self, evaluations=evaluations)
 
 
 COUNTED = ("pairs", "completed", "worth", "odd_worth", "born")

@@ -1,12 +1,18 @@
-"""What drops would save and cost: the work that is left, and the matches that are lost, with all that follows."""
+"""What drops would save and cost: the work that is left, and the matches that are lost, with all that follows.
+
+Many drops are reckoned at once. What is kept of pairs is a table of lines, places and drops; what is thinned out of
+leaves has a number for each of the drops.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from cepheid.shed.model import Bins, Model, Numbers, Sample
+from cepheid.shed.model import Bins, Line, Model, Numbers
 
 EVENT = 100.0
 """The work of taking an event in, in candidates: pairs that a join looks at."""
@@ -17,102 +23,125 @@ CHECK = 0.25
 PATHS = 2048
 """So many tuples are reckoned with, of all joins together."""
 
+Thin: TypeAlias = "Mapping[int, Numbers]"
+"""Of each leaf, the part of its events that is dropped; for each of the drops."""
+
 
 class Reckoning:
-    """Reckons with one model, as it is now."""
+    """Reckons with a model as it was at one time, whatever is seen later."""
 
-    def __init__(self, model: Model) -> None:
-        self._lines = model.lines
-        self._pairs = model.pairs
-        self._made = model.born.sum(axis=1)
-        self._events = dict(model.events)
-        self.costs: Numbers = np.array([[line.evaluations] for line in model.lines]).reshape(-1, 1) * model.pairs
-        self.sheddable = np.array([not line.kept for line in model.lines], dtype=np.bool_)
-        self._leaves = np.array([-1 if line.kept else line.leaf for line in model.lines], dtype=np.int64)
+    def __init__(self, lines: Sequence[Line], arrays: Mapping[str, npt.NDArray[Any]], events: Mapping[int, float]):
+        self.lines = list(lines)
+        self.arrays = dict(arrays)
+        self.events = dict(events)
+        self.pairs: Numbers = arrays["pairs"]
+        self.worth: Numbers = arrays["worth"]
+        self.odd_worth: Numbers = arrays["odd worth"]
+        self.costs: Numbers = np.array([[line.evaluations] for line in lines]).reshape(-1, 1) * self.pairs
+        self.sheddable = np.array([not line.kept for line in lines], dtype=np.bool_)
+        self._made: Numbers = arrays["made"]
+        self._leaves = np.array([-1 if line.kept else line.leaf for line in lines], dtype=np.int64)
+        self._opens = np.array([line.opens for line in lines], dtype=np.bool_)
+        self._sides = np.array([(line.left, line.right) for line in lines], dtype=np.int64).reshape(-1, 2).T
+        self._ends = np.append(0, np.cumsum(arrays["counts"]))
+        odd, weights = arrays["odd"], arrays["weights"]
+        self._matches = {None: (arrays["matches"], weights)} | {
+            which: (np.ascontiguousarray(arrays["matches"][:, odd == which]), weights[odd == which])
+            for which in (False, True)
+        }
+        self.all = np.ones(1)
+        self.all = np.maximum(self.work(np.ones((*self.pairs.shape, 1)), {}), 1e-300)
+
+    @classmethod
+    def of(cls, model: Model) -> Reckoning:
         # A tuple is made if all pairs that it comes of are kept: the places of these, side by side, in one table.
         most = max(1, PATHS // max(1, len(model.lines)))
-        self._counts = np.array([min(sample.size, most) for sample in model.tuples], dtype=np.int64)
-        self._tuples = _cells(
-            [sample.paths[:n] for sample, n in zip(model.tuples, self._counts, strict=True)], model.bins
-        )
-        self._matches = _cells([_first(model.matches)], model.bins)
-        self._weights = model.matches.weights[: len(self._matches)]
-        self._odd = model.matches.odd[: len(self._matches)]
-        self.all = max(self._work(np.ones_like(model.pairs), {}), 1e-300)
+        counts = np.array([min(sample.size, most) for sample in model.tuples], dtype=np.int64)
+        some = [sample.paths[:n] for sample, n in zip(model.tuples, counts.tolist(), strict=True)]
+        matches = model.matches
+        arrays = {
+            "pairs": model.pairs.copy(),
+            "worth": model.worth.copy(),
+            "odd worth": model.odd_worth.copy(),
+            "made": model.born.sum(axis=1),
+            "counts": counts,
+            "tuples": _cells(some, model.bins),
+            "matches": _cells([matches.paths[: matches.size]], model.bins),
+            "weights": matches.weights[: matches.size].copy(),
+            "odd": matches.odd[: matches.size].copy(),
+        }
+        return cls(model.lines, arrays, model.events)
 
-    def work(self, kept: Numbers, thin: Mapping[int, float]) -> float:
+    def work(self, kept: Numbers, thin: Thin) -> Numbers:
         """Which part of the work is left, if of the pairs such parts are kept and events are thinned out."""
-        return self._work(kept, thin) / self.all
+        there = self._there(thin, kept.shape[-1])
+        each = _each(self.arrays["tuples"], kept, there)
+        sums = np.concatenate([np.zeros((1, kept.shape[-1])), np.cumsum(each, axis=0)])[self._ends]
+        counts = np.diff(self._ends)[:, None]
+        made = np.where(counts > 0, np.diff(sums, axis=0) / np.maximum(counts, 1), 1.0)
+        total = self.pairs.sum(axis=1, keepdims=True)
+        processed = _over_places(self.pairs, kept)
+        opened = np.where(total > 0, processed / np.maximum(total, 1e-300), 1.0) * there
+        made = np.where(self._opens[:, None], opened, made)
+        reached = np.concatenate([made, np.ones((1, kept.shape[-1]))])[self._sides].prod(axis=0)
+        pairs = _over_places(self.costs, kept) + CHECK * (total - processed)
+        taken = sum(self.events.values()) - sum(n * thin[leaf] for leaf, n in self.events.items() if leaf in thin)
+        found: Numbers = EVENT * taken + (reached * there * pairs).sum(axis=0) + TUPLE * (self._made @ made)
+        return found / self.all
 
-    def loss(self, kept: Numbers, thin: Mapping[int, float], odd: bool | None = None) -> float:
+    def loss(self, kept: Numbers, thin: Thin, odd: bool | None = None) -> Numbers:
         """Which part of the matches' worth is lost; ``odd``: only of those in windows with odd, or even, numbers."""
-        weights = self._weights if odd is None else np.where(self._odd == odd, self._weights, 0.0)
+        cells, weights = self._matches[odd]
         total = float(weights.sum())
         if not total:
-            return 1.0 - float(kept.mean()) if kept.size else 0.0
-        return 1.0 - float(_each(self._matches, self._thinned(kept, thin)) @ weights) / total
+            return np.asarray(1.0 - kept.mean(axis=(0, 1))) if kept.size else np.zeros(kept.shape[-1])
+        return np.asarray(1.0 - weights @ _each(cells, kept, self._there(thin, kept.shape[-1])) / total)
 
-    def _there(self, thin: Mapping[int, float]) -> Numbers:
-        """For each line, which part of its events is left."""
-        return np.array([1.0 - thin.get(leaf, 0.0) for leaf in self._leaves.tolist()])
-
-    def _thinned(self, kept: Numbers, thin: Mapping[int, float]) -> Numbers:
-        """A line loses the pairs of the events that are not there, as if they had been dropped."""
-        found: Numbers = kept * self._there(thin)[:, None] if thin else kept
-        return found
-
-    def _work(self, kept: Numbers, thin: Mapping[int, float]) -> float:
-        each = _each(self._tuples, self._thinned(kept, thin))
-        owner = np.repeat(np.arange(len(self._lines)), self._counts)
-        sums = np.bincount(owner, each, minlength=len(self._lines))
-        made = np.where(self._counts > 0, sums / np.maximum(self._counts, 1), 1.0)
-        reached = np.ones(len(self._lines))
-        for place, line in enumerate(self._lines):
-            if line.opens:
-                made[place] = self._opened(place, kept, thin)
-            for side in (line.left, line.right):
-                reached[place] *= made[side] if side >= 0 else 1.0
-        pairs = (self.costs * kept + CHECK * self._pairs * (1.0 - kept)).sum(axis=1)
-        events = sum(count * (1.0 - thin.get(leaf, 0.0)) for leaf, count in self._events.items())
-        there = self._there(thin) if thin else 1.0
-        return float(EVENT * events + (reached * there * pairs).sum() + TUPLE * (self._made * made).sum())
-
-    def _opened(self, place: int, kept: Numbers, thin: Mapping[int, float]) -> float:
-        pairs = self._pairs[place]
-        total = float(pairs.sum())
-        part = float((pairs * kept[place]).sum()) / total if total else 1.0
-        return part * (1.0 - thin.get(int(self._leaves[place]), 0.0))
+    def _there(self, thin: Thin, drops: int) -> Numbers:
+        """For each line, which part of its events is left: it loses the pairs of the others as if they were dropped."""
+        there = np.ones((len(self.lines), drops))
+        for leaf, part in thin.items():
+            there[self._leaves == leaf] = 1.0 - part
+        return there
 
     def downstream(self) -> Numbers:
         """The work of a pair of each line, and of all that is expected to follow from it."""
-        pairs = np.maximum(self._pairs.sum(axis=1), 1e-300)
+        pairs = np.maximum(self.pairs.sum(axis=1), 1e-300)
         each: Numbers = self.costs.sum(axis=1) / pairs + TUPLE * self._made / pairs
         users: dict[int, list[int]] = {}
-        for place, line in enumerate(self._lines):
+        for place, line in enumerate(self.lines):
             for side in (line.left, line.right):
                 users.setdefault(side, []).append(place)
         # Children come before their parents, so what follows is known when it is asked for from the back.
-        for place in range(len(self._lines) - 1, -1, -1):
+        for place in range(len(self.lines) - 1, -1, -1):
             for user in users.get(place, ()):
                 each[place] += each[user] * pairs[user] / pairs[place]
         return each
 
 
-def _first(sample: Sample) -> Bins:
-    return sample.paths[: sample.size]
-
-
 def _cells(paths: Sequence[Bins], bins: int) -> Bins:
-    """For each path the cells that it goes through, in a table of lines and places; -1 after the last."""
+    """For each path, in a column, the cells that it goes through in a table of lines and places; -1 after the last."""
     together = np.concatenate(paths) if paths else np.empty((0, 0), dtype=np.int64)
     rows, lines = np.nonzero(together >= 0)
-    order = np.concatenate([np.arange(n) for n in np.bincount(rows, minlength=len(together)).tolist()] or [rows])
-    cells = np.full((len(together), int(order.max(initial=-1)) + 1), -1, dtype=np.int64)
-    cells[rows, order] = lines * bins + together[rows, lines]
+    lengths = np.bincount(rows, minlength=len(together))
+    order = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    cells = np.full((int(lengths.max(initial=0)), len(together)), -1, dtype=np.int64)
+    cells[order, rows] = lines * bins + together[rows, lines]
     return cells
 
 
-def _each(cells: Bins, kept: Numbers) -> Numbers:
+def _each(cells: Bins, kept: Numbers, there: Numbers) -> Numbers:
     """Which part of each path is left."""
-    found: Numbers = np.append(kept.ravel(), 1.0)[cells].prod(axis=1)
+    lines, bins, drops = kept.shape
+    table = np.ones((lines * bins + 1, drops))
+    np.multiply(kept, there[:, None, :], out=table[:-1].reshape(kept.shape))
+    found = np.ones((cells.shape[1], drops))
+    for step in cells:
+        found *= table[step]
+    return found
+
+
+def _over_places(weights: Numbers, kept: Numbers) -> Numbers:
+    """The sum over the places of each line, by weight."""
+    found: Numbers = np.matmul(weights[:, None, :], kept)[:, 0, :]
     return found

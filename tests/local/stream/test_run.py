@@ -429,8 +429,11 @@ class Server:
 
     def late_events(self) -> None: ...
 
+    def shedding(self) -> dict[str, Any]:
+        return {"pairs dropped": 10 * self.events, "estimated recall": 0.5}
+
     def report(self) -> dict[str, Any]:
-        return {"shedding": {"pairs dropped": 10 * self.events, "estimated recall": 0.5}}
+        return {"shedding": self.shedding()}
 
 
 def many(rate: float, seconds: float) -> cepheid.Replay:

@@ -21,14 +21,12 @@ from cepheid.local.stream.result import StreamResult
 from cepheid.local.stream.runner import Runner
 from cepheid.local.stream.sinks import sink_of
 from cepheid.local.stream.sources import Replay, source_of
+from cepheid.local.stream.warming import types_of, warm_up
 from cepheid.local.stream.watermark import Lateness, seconds_of
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch
 from cepheid.pattern.normalise import normalise
 from cepheid.stats.estimates import Estimates
-
-WARM_UP = 2_048
-"""Events of a preview that a session is warmed up with."""
 
 
 def run(
@@ -101,9 +99,9 @@ def run(
         named, columns, planner, order, estimates, max_partial_matches, negation, adapt, check_every, migrate, share,
         **options,
     )  # fmt: skip
-    if shed is not None and preview is not None:
-        warm_up(engine, preview, columns)
-    critical = _types_of(pattern for pattern in named if getattr(pattern, "critical", False))
+    if shed is not None:
+        warm_up(engine, named, preview, columns)
+    critical = types_of(pattern for pattern in named if getattr(pattern, "critical", False))
     runner = Runner(
         engine.open(), start, end, columns, shed=shed, critical=critical, match_size=_match_size(named),
         allowed_lateness=allowed_lateness,
@@ -113,21 +111,7 @@ def run(
     return runner.run()
 
 
-def warm_up(engine: Engine, preview: pa.Table, columns: EventColumns) -> None:
-    """Load the compiled kernels, which takes longer than many a bound."""
-    session = engine.open()
-    for place in range(0, min(preview.num_rows, WARM_UP), WARM_UP // 4):
-        session.push(preview.slice(place, WARM_UP // 4))
-    session.close()
-
-
 def _match_size(patterns: Sequence[Pattern]) -> float:
     """Events in a match, on average over the patterns; a variable that repeats counts once."""
     sizes = [len(branch.variables) for pattern in patterns for branch in normalise(pattern).branches]
     return sum(sizes) / len(sizes)
-
-
-def _types_of(patterns: Iterable[Pattern]) -> list[str]:
-    """The types of the events that patterns look at."""
-    branches = [branch for pattern in patterns for branch in normalise(pattern).branches]
-    return [v.type for b in branches for v in b.variables] + [n.type for b in branches for n in b.negations]

@@ -184,7 +184,7 @@ class Runner:
     def _shedding(self) -> Mapping[str, Any]:
         if not self._told:
             return {} if self.shed is None else {"estimated recall": 1.0}
-        found: Mapping[str, Any] = self.session.report().get("shedding", {})
+        found: Mapping[str, Any] = self.session.shedding()
         return found
 
     def _finish(self) -> StreamResult:

@@ -1,0 +1,65 @@
+"""What the shedding model learns of the tuples and matches of a push: which pairs they came of.
+
+While pairs are dropped, only the control group shows what there would be: ``control``. Each of it stands for many.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from cepheid.engine.gate import in_control
+from cepheid.engine.kernels.join import CONTROL
+from cepheid.engine.matches import Matches
+from cepheid.engine.network import Network
+from cepheid.engine.run import BranchRun
+from cepheid.engine.store import RowStore
+from cepheid.engine.survey import BINS, Survey
+from cepheid.shed.model import Model
+
+Key: TypeAlias = "tuple[str, int]"
+
+MATCHES, REMEMBERED, TUPLES = 1024, 32, 8
+"""So many matches of a push are looked at and remembered; and so many tuples of each join."""
+
+
+def learn_tuples(model: Model, survey: Survey, network: Network, store: RowStore, *, control: bool) -> None:
+    """While the new tuples of joins are still there: remember how some of them came about."""
+    for node in network.found:
+        line = survey.line_of.get(node.number)
+        if line is None:
+            continue
+        new = node.new
+        if control:
+            new = new.take(in_control(new.rows[:, survey.anchors[node.number]]))
+        if len(new):
+            places = survey.places[line].bin_of(new.lo, new.hi)
+            model.born[line] += (CONTROL if control else 1) * np.bincount(places, minlength=BINS)
+            some = new.rows[:: max(1, len(new) // TUPLES)][:TUPLES]
+            model.tuples[line].add(survey.paths(node, some, store)[0], len(some))
+
+
+def learn_matches(
+    model: Model, survey: Survey, key: Key, run: BranchRun, matches: Matches, store: RowStore, weight: float,
+    *, control: bool,
+) -> None:  # fmt: skip
+    """Which pairs the matches of a run came of; each is worth ``weight``."""
+    if control:
+        matches = matches.take(survey.control(key, run, matches))
+    every = len(matches) * (CONTROL if control else 1)
+    if not every:
+        return
+    step = -(-len(matches) // MATCHES)
+    if step > 1:
+        matches = matches.take(slice(None, None, step))
+    model.seen_matches += every
+    paths, more = survey.match_paths(key, run, matches, store)
+    for found in (paths, more):
+        for line, bins in found.items():
+            model.saw_completed(line, bins, weight, every / len(matches))
+    if paths:  # a few of each push, so that those of many pushes are remembered
+        step = -(-len(matches) // REMEMBERED)
+        some = {line: bins[::step] for line, bins in paths.items()}
+        count = len(range(0, len(matches), step))
+        model.matches.add(some, count, weight * every / count, odd=model.odd)

@@ -1,0 +1,136 @@
+"""What is decided while a stream goes on: by which outlook, and when there is to be another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.shed.drops import Drops
+from cepheid.shed.model import Line, Model
+from cepheid.shed.outlook import Outlook
+from cepheid.shed.reckoning import Reckoning
+from cepheid.shed.strategies import Strategy
+from cepheid.shed.ways import MOST
+
+STEPS = 64
+"""A decision is made for each of so many shares of the work."""
+BUSY = 40
+"""In a push in which work is dropped, ways are reckoned for so many lines, one at least: events wait for it."""
+CALM = 8
+"""While nothing is dropped, only in one of so many pushes, and only if the model has seen enough."""
+REST = 64
+"""While work is dropped, an outlook stands for so many pushes; at first, for a part of those that there were."""
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+class Decisions:
+    """By the last outlook that is ready, while the next one is being reckoned. The first is used as it grows.
+
+    All depends on what was pushed, not on how long anything took: so a restored session decides the same.
+    ``changes`` counts how often what was decided became void.
+    """
+
+    def __init__(self, strategy: Strategy) -> None:
+        self._strategy = strategy
+        self._repetitions: Mapping[int, int] = {}
+        self._shape = (0, 0)
+        self._outlook: Outlook | None = None
+        self._next: Outlook | None = None
+        self._begun = 0  # at which push the last one was
+        self._found: dict[int, Drops] = {}
+        self.changes = 0
+
+    def forget(self, model: Model, repetitions: Mapping[int, int]) -> None:
+        """The lines are others."""
+        self._repetitions, self._shape = repetitions, model.pairs.shape
+        self._outlook = self._next = None
+        self._void()
+
+    def _void(self) -> None:
+        self._found.clear()
+        self.changes += 1
+
+    def advance(self, model: Model, pushes: int, step: int) -> None:
+        """In each push: reckon a little. ``step``: the share that is dropped; to decide about it is enough."""
+        busy = step > 0
+        if busy and step not in self._found and self._outlook is not None and self._outlook.ready:
+            return
+        if not busy and (pushes % CALM or not model.settled):
+            return
+        if model.ready and self._next is None and self._is_due(pushes, busy):
+            self._next = Outlook(self._strategy, Reckoning.of(model), self._repetitions)
+            self._begun = pushes
+            if self._outlook is not None:
+                return  # enough for this push
+        if self._next is None:
+            return
+        self._next.advance(max(1, BUSY // max(1, len(model.lines))))
+        if self._next.ready or self._outlook is None or not self._outlook.ready:
+            self._outlook = self._next
+            self._void()
+        if self._next.ready:
+            self._next = None
+
+    def _is_due(self, pushes: int, busy: bool) -> bool:
+        """While nothing is dropped, ever more rarely; then soon, if it is not of just now."""
+        rest = min(REST, 1 + self._begun // 4) if busy else self._begun
+        return self._outlook is None or pushes - self._begun >= rest
+
+    def at(self, step: int) -> Drops:
+        """What to drop for a share of the work, in 64ths."""
+        found = self._found.get(step)
+        if found is None:
+            ratio = min(step / STEPS, 0.99)
+            found = self._found[step] = self._random(ratio) if self._outlook is None else self._outlook.drops(ratio)
+        return found
+
+    def _random(self, ratio: float) -> Drops:
+        nothing = np.zeros(self._shape, dtype=np.int64)
+        if not self._shape[0]:
+            return Drops("nothing", nothing)
+        thin = dict.fromkeys(self._repetitions, min(ratio, MOST))
+        return Drops("events, at random, until there is a model", nothing, thin=thin)
+
+    # --- snapshots
+
+    def dump(self) -> dict[str, npt.NDArray[Any]]:
+        return {
+            f"{name} {what}": array
+            for name, outlook in self._outlooks().items()
+            for what, array in outlook.reckoning.arrays.items()
+        }
+
+    def meta(self) -> dict[str, Any]:
+        """What ways save and cost is reckoned again from what was known."""
+        outlooks = [
+            [
+                name,
+                outlook.reckoned,
+                list(outlook.reckoning.events.items()),
+                [line.evaluations for line in outlook.reckoning.lines],
+            ]
+            for name, outlook in self._outlooks().items()
+        ]
+        return {"begun": self._begun, "same": self._outlook is self._next, "outlooks": outlooks}
+
+    def _outlooks(self) -> dict[str, Outlook]:
+        both = {"outlook": self._outlook, "next": None if self._next is self._outlook else self._next}
+        return {name: outlook for name, outlook in both.items() if outlook is not None}
+
+    def load(self, arrays: Arrays, meta: Mapping[str, Any], lines: list[Line]) -> None:
+        """Take what :meth:`dump` and :meth:`meta` gave, for the same lines."""
+        found: dict[str, Outlook] = {}
+        for name, reckoned, events, evaluations in meta["outlooks"]:
+            mine = {key.removeprefix(f"{name} "): array for key, array in arrays.items() if key.startswith(f"{name} ")}
+            then = [line.with_work(each) for line, each in zip(lines, evaluations, strict=True)]
+            outlook = Outlook(self._strategy, Reckoning(then, mine, {int(k): n for k, n in events}), self._repetitions)
+            outlook.advance(reckoned)
+            found[name] = outlook
+        self._begun = meta["begun"]
+        self._outlook = found.get("outlook")
+        self._next = self._outlook if meta["same"] else found.get("next")
+        self._void()

@@ -1,0 +1,150 @@
+"""From a model and a share of the work to what is dropped.
+
+Events wait while it is decided. So for each way to drop work, what a share of it would save and cost is reckoned ahead,
+for shares from none to all, a few ways in each push. A decision looks up the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cepheid.shed.drops import ALL, Drops
+from cepheid.shed.model import Numbers
+from cepheid.shed.reckoning import Reckoning
+from cepheid.shed.strategies import CostAware, ESpice, HSpice, PSpice, Strategy, WeightedSampling
+from cepheid.shed.ways import Way, Ways
+
+SHARES: Numbers = np.linspace(0.0, 1.0, 9)
+"""What ways are reckoned for; between two of them the rest lies about on a line."""
+MIXED = (0.15, 0.35, 0.6)
+"""So many of the events that open partial matches may be dropped, before other pairs are."""
+FEW = 100
+"""Mixtures are tried where there are no more lines."""
+SLACK = 0.02
+DOUBT = 0.03
+"""What depends on utilities must promise so much more: they are only known from what was seen."""
+LEARNED = ("by_utility", "by_density", "by_event", "by_promise")
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """Of a way, by share: which part of the work is left, and of the matches lost."""
+
+    way: Way
+    work: Numbers
+    loss: Numbers
+
+
+class Outlook:
+    """What a strategy decides, by what was known at one time. ``reckoned``: for how many ways.
+
+    ``repetitions``: the leaves from which events may be dropped, and how many variables of the patterns read each.
+    """
+
+    def __init__(self, strategy: Strategy, reckoning: Reckoning, repetitions: Mapping[int, int]) -> None:
+        self.reckoning = reckoning
+        self._ways = Ways(reckoning, repetitions)
+        self._halves: list[Ways] = []
+        self._repetitions = repetitions
+        self._made: dict[tuple[int, str], Way] = {}
+        self._curves: list[_Curve] = []
+        match strategy:
+            case HSpice():
+                self._plan = [("by_utility", 0.0)]
+            case ESpice():
+                self._plan = [("by_event", 0.0)]
+            case PSpice():
+                self._plan = [("by_promise", 0.0)]
+            case WeightedSampling():
+                self._plan = [("by_type", 0.0)]
+            case CostAware():
+                odd = reckoning.odd_worth
+                self._halves = [Ways(reckoning, repetitions, worth) for worth in (odd, reckoning.worth - odd)]
+                mixed = MIXED if len(reckoning.lines) <= FEW else ()
+                self._plan = [
+                    *((name, 0.0) for name in ("by_opening", *LEARNED, "by_type")),
+                    *((str(leaf), 0.0) for leaf in repetitions),
+                    *((name, share) for name in LEARNED for share in mixed),
+                ]
+            case _:
+                raise TypeError(f"shed is a strategy such as cepheid.HSpice(), got {strategy!r}")
+
+    @property
+    def reckoned(self) -> int:
+        return len(self._curves)
+
+    @property
+    def ready(self) -> bool:
+        return self.reckoned == len(self._plan)
+
+    def advance(self, ways: int) -> None:
+        """Reckon some more ways."""
+        for name, share in self._plan[self.reckoned : self.reckoned + ways]:
+            way = self._way(self._ways, name, share)
+            parts, thin = way.parts(SHARES)
+            work = self.reckoning.work(1.0 - parts, thin)
+            # What a way has learned from some windows is judged by the matches of the others: else the one that fits
+            # chance best would win.
+            loss = np.zeros(len(SHARES))
+            for is_even, half in enumerate(self._halves):
+                if way.learned:
+                    parts, thin = self._way(half, name, share).parts(SHARES)
+                loss += self.reckoning.loss(1.0 - parts, thin, odd=bool(is_even)) / 2
+            self._curves.append(_Curve(way, work, loss))
+
+    def _way(self, ways: Ways, name: str, share: float) -> Way:
+        found = self._made.get((id(ways), name))
+        if found is None:
+            found = ways.by_leaf(int(name)) if name.isdecimal() else getattr(ways, name)()
+            self._made[id(ways), name] = found
+        if not share:
+            return found
+        opening = self._way(self._ways, "by_opening", 0.0)
+        return found.after(opening.parts(np.array([share]))[0], "events that open partial matches")
+
+    def drops(self, ratio: float) -> Drops:
+        """What to drop so that ``ratio`` of the work is not done: the way that is expected to lose the least.
+
+        Of the ways that are reckoned already, at least one. Where all of a way is not enough, events are dropped at
+        random as well.
+        """
+        left = 1.0 - ratio
+        best, least = None, np.inf
+        for curve in self._curves:
+            if curve.work[-1] > left + SLACK:
+                continue
+            loss = float(np.interp(_reaching(curve.work, SHARES, left), SHARES, curve.loss))
+            loss += DOUBT if curve.way.learned else 0.0
+            if loss < least:
+                best, least = curve, loss
+        if best is not None:
+            return self._decided(best.way, best.work, left)
+        way = self._ways.more(self._curves[0].way, 0.5 * (1.0 + ratio))
+        parts, thin = way.parts(SHARES)
+        return self._decided(way, self.reckoning.work(1.0 - parts, thin), left)
+
+    def _decided(self, way: Way, work: Numbers, left: float) -> Drops:
+        """As much of a way as is enough, found between two of the shares for which it is known."""
+        about = _reaching(work, SHARES, left)
+        place = int(np.searchsorted(SHARES, about))
+        between = np.linspace(SHARES[max(place - 1, 0)], SHARES[place], 5)
+        parts, thin = way.parts(between)
+        share = np.array([_reaching(self.reckoning.work(1.0 - parts, thin), between, left)])
+        parts, thin = way.parts(share)
+        levels = np.rint(parts[:, :, 0] * ALL).astype(np.int64)
+        return Drops(way.kind, levels, way.alike, {leaf: float(part[0]) for leaf, part in thin.items()})
+
+
+def _reaching(work: Numbers, shares: Numbers, left: float) -> float:
+    """The least share that leaves so little work, or the largest."""
+    enough = np.flatnonzero(work <= left)
+    if not len(enough):
+        return float(shares[-1])
+    place = int(enough[0])
+    if not place:
+        return float(shares[0])
+    before, after = work[place - 1], work[place]
+    return float(shares[place] - (shares[place] - shares[place - 1]) * (left - after) / (before - after))

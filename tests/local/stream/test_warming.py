@@ -1,0 +1,94 @@
+"""What is done before the first event of a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cepheid
+from cepheid.engine.engine import Engine
+from cepheid.engine.ingest import EventColumns
+from cepheid.language.functions import register_function
+from cepheid.local.stream.warming import warm_up
+
+SEQUENCE = cepheid.parse("PATTERN SEQ(A a, NOT(N n), KL(B b), C c) WHERE a.x < c.x AND a.k = c.k WITHIN 10 seconds")
+SCHEMA = pa.schema({"ts": pa.timestamp("ms"), "type": pa.string(), "x": pa.int32(), "k": pa.string(), "b": pa.bool_()})
+
+
+class Watched:
+    """An engine; what is pushed into its sessions."""
+
+    def __init__(self, patterns: list[cepheid.Pattern]) -> None:
+        self._engine = Engine(patterns)
+        self.pushed: list[pa.Table] = []
+
+    def open(self) -> Any:
+        session = self._engine.open()
+        push = session.push
+
+        def watched(events: pa.Table) -> pa.Table:
+            found = push(events)
+            self.pushed.append(events)
+            return found
+
+        session.push = watched  # type: ignore[method-assign,assignment]
+        return session
+
+    @property
+    def types(self) -> set[str]:
+        return {name for part in self.pushed for name in part["type"].to_pylist()}
+
+
+def warmed(pattern: cepheid.Pattern, preview: pa.Table | None) -> Watched:
+    engine = Watched([pattern])
+    warm_up(engine, [pattern], preview, EventColumns())  # type: ignore[arg-type]
+    return engine
+
+
+@pytest.mark.parametrize("preview", [None, SCHEMA.empty_table()], ids=["nothing known", "schema"])
+def test_all_types_are_pushed_without_a_preview(preview: pa.Table | None) -> None:
+    engine = warmed(SEQUENCE, preview)
+    assert engine.types == {"A", "B", "C", "N"}
+    assert sum(part.num_rows for part in engine.pushed) == 8
+    if preview is not None:
+        assert engine.pushed[0].schema == SCHEMA
+
+
+def test_a_preview_is_taken_where_there_is_one() -> None:
+    preview = pa.table({"ts": range(5000), "type": ["A"] * 5000, "x": range(5000)})
+    engine = warmed(cepheid.parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10"), preview)
+    assert sum(part.num_rows for part in engine.pushed) == 2048
+
+
+def test_attributes_that_are_text_are_guessed_too() -> None:
+    engine = warmed(cepheid.parse("PATTERN SEQ(A a, B b) WHERE a.name LIKE 'x%' AND b.name = 'y' WITHIN 10"), None)
+    assert engine.pushed[0]["name"].type == pa.string()
+
+
+def test_what_cannot_be_guessed_is_left() -> None:
+    """A number and a text: neither guess fits both."""
+    assert not warmed(cepheid.parse("PATTERN SEQ(A a, B b) WHERE a.x > 2 AND b.y = 'y' WITHIN 10"), None).pushed
+
+
+def test_functions_of_the_caller_see_no_made_up_events() -> None:
+    seen: list[int] = []
+
+    def watch(x: Any) -> Any:
+        seen.append(len(x))
+        return np.asarray(x, dtype=np.float64)
+
+    register_function("watch_warming", watch)
+    assert not warmed(cepheid.parse("PATTERN SEQ(A a, B b) WHERE watch_warming(a.x) > b.x WITHIN 10"), None).pushed
+    assert not seen
+
+
+def test_made_up_events_are_in_no_result() -> None:
+    events = [{"ts": 1, "type": "A", "x": 5}, {"ts": 2, "type": "B", "x": 7}]
+    found: list[Any] = []
+    result = cepheid.run("PATTERN SEQ(A a, B b) WITHIN 5 RETURN b.x AS x", iter([pa.Table.from_pylist(events)]), found,
+                         shed=cepheid.HSpice())  # fmt: skip
+    assert [row["x"] for row in found] == [7]
+    assert result.events == 2

@@ -1,0 +1,138 @@
+"""What is reckoned ahead of a decision, and when."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import cepheid
+from cepheid.shed.decisions import BUSY, REST, Decisions
+from cepheid.shed.drops import ALL
+from cepheid.shed.model import Model
+from cepheid.shed.outlook import DOUBT, Outlook
+from cepheid.shed.reckoning import Reckoning
+from cepheid.shed.strategies import Strategy
+from cepheid.shed.ways import Ways
+from tests.shed import simulated
+
+KINDS = (cepheid.HSpice, cepheid.ESpice, cepheid.PSpice, cepheid.WeightedSampling, cepheid.CostAware)
+WAYS = ("by_utility", "by_density", "by_event", "by_promise", "by_opening", "by_type")
+
+
+@cache
+def learned() -> tuple[Model, dict[int, int]]:
+    """A model that has seen some stream."""
+    session = cepheid.Engine([simulated.sequence()], shed=cepheid.HSpice()).open()
+    events = simulated.cascades(2500)
+    for start in range(0, events.num_rows, 200):
+        part = events.slice(start, 200)
+        session.push(part, watermark=part["ts"][0])
+    (state,) = session._states
+    assert state.shedder is not None
+    assert state.shedder._survey is not None
+    return state.shedder.model, state.shedder._survey.repetitions
+
+
+def complete(kind: type[Strategy]) -> Outlook:
+    model, repetitions = learned()
+    outlook = Outlook(kind(), Reckoning.of(model), repetitions)
+    while not outlook.ready:
+        outlook.advance(1)
+    return outlook
+
+
+def reckoned(outlook: Outlook, ratio: float) -> tuple[float, float]:
+    """What is left of the work, and lost of the matches, by a decision."""
+    drops = outlook.drops(ratio)
+    kept = 1.0 - drops.levels[:, :, None] / ALL
+    thin = {leaf: np.array([part]) for leaf, part in drops.thin.items()}
+    return float(outlook.reckoning.work(kept, thin)[0]), float(outlook.reckoning.loss(kept, thin)[0])
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_many_shares_at_once_are_reckoned_as_one_by_one(name: str) -> None:
+    model, repetitions = learned()
+    reckoning = Reckoning.of(model)
+    way = getattr(Ways(reckoning, repetitions), name)()
+    shares = np.array([0.0, 0.1, 0.45, 0.8, 1.0])
+    parts, thin = way.parts(shares)
+    work, loss = reckoning.work(1.0 - parts, thin), reckoning.loss(1.0 - parts, thin)
+    for place in range(len(shares)):
+        alone, thinned = way.parts(shares[place : place + 1])
+        assert reckoning.work(1.0 - alone, thinned)[0] == pytest.approx(work[place])
+        assert reckoning.loss(1.0 - alone, thinned)[0] == pytest.approx(loss[place])
+    assert work[0] == pytest.approx(1.0)
+    assert loss[0] == pytest.approx(0.0)
+    assert work.tolist() == sorted(work, reverse=True)
+    assert loss.tolist() == sorted(loss)
+
+
+def test_a_tuple_is_left_if_all_its_pairs_are() -> None:
+    """Half of the pairs of each of five lines: 1 match of 32."""
+    model, _ = learned()
+    reckoning = Reckoning.of(model)
+    half = np.full((*model.pairs.shape, 1), 0.5)
+    assert reckoning.loss(half, {})[0] == pytest.approx(1 - 0.5**5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_decision_leaves_as_much_work_as_was_asked_for(kind: type[Strategy]) -> None:
+    outlook = complete(kind)
+    for ratio in (0.05, 0.2, 0.5, 0.75, 0.9):
+        assert reckoned(outlook, ratio)[0] == pytest.approx(1.0 - ratio, abs=0.03)
+
+
+@pytest.mark.parametrize("ratio", [0.1, 0.3, 0.6])
+def test_the_way_that_loses_the_least_is_taken(ratio: float) -> None:
+    """As far as can be told from all that was seen; it is judged by the other half of it."""
+    *others, chosen = (reckoned(complete(kind), ratio)[1] for kind in KINDS)
+    assert chosen <= min(others) + DOUBT + 0.03
+
+
+def test_little_is_done_in_a_push_and_decisions_stand_until_the_next_are_ready() -> None:
+    model, repetitions = learned()
+    decisions = Decisions(cepheid.CostAware())
+    decisions.forget(model, repetitions)
+    assert decisions.at(20).kind == "events, at random, until there is a model"
+    decisions.advance(model, 1, step=20)
+    first = decisions.at(20)  # of the ways that there are already
+    assert first.levels.any()
+    pushes = 2
+    while decisions._next is not None:
+        before = decisions._next.reckoned
+        decisions.advance(model, pushes, step=20)
+        pushes += 1
+        assert decisions._outlook is not None
+        assert decisions._outlook.reckoned - before <= max(1, BUSY // len(model.lines))
+    stands = decisions.at(20)
+    changes = decisions.changes
+    while decisions._next is None:
+        decisions.advance(model, pushes, step=20)
+        pushes += 1
+    assert pushes <= 3 * REST
+    while decisions._next is not None:
+        assert decisions.at(20) is stands
+        assert decisions.changes == changes
+        decisions.advance(model, pushes, step=20)
+        pushes += 1
+    assert decisions.changes == changes + 1
+    assert decisions.at(20) is not stands
+
+
+def test_what_is_seen_later_changes_no_outlook() -> None:
+    model, repetitions = learned()
+    outlook = complete(cepheid.HSpice)
+    before = outlook.drops(0.4).levels
+    frozen = {name: array.copy() for name, array in outlook.reckoning.arrays.items()}
+    model.pairs += 1000.0
+    model.worth += np.arange(model.bins)
+    model.matches.weights[:] += 3.0
+    try:
+        assert all(np.array_equal(array, frozen[name]) for name, array in outlook.reckoning.arrays.items())
+        again = Outlook(cepheid.HSpice(), Reckoning(model.lines, frozen, outlook.reckoning.events), repetitions)
+        again.advance(1)
+        assert np.array_equal(again.drops(0.4).levels, before)
+    finally:
+        learned.cache_clear()
