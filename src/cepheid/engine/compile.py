@@ -10,7 +10,7 @@ import functools
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numba
 
@@ -20,26 +20,9 @@ _said = False
 
 def kernel(function: _F) -> _F:
     """Compile a function that the engine calls."""
-    dispatcher = numba.njit(function, cache=True, nogil=True)
-    _stamp(dispatcher)
-    called = False
-
-    @functools.wraps(function)
-    def call(*arguments: Any) -> Any:
-        nonlocal called
-        if not called:
-            called = True
-            _announce(dispatcher)
-        return dispatcher(*arguments)
-
-    call.compiled = dispatcher  # type: ignore[attr-defined]
-    return cast(_F, call)
-
-
-def compiled(function: _F) -> _F:
-    """A kernel as other kernels call it."""
-    found: _F = function.compiled  # type: ignore[attr-defined]
-    return found
+    compiled: _F = numba.njit(function, cache=True, nogil=True)
+    _stamp(compiled)
+    return compiled
 
 
 @functools.cache
@@ -61,8 +44,8 @@ def _stamp(compiled: Any) -> None:
         return
 
 
-def _announce(compiled: Any) -> None:
-    """Before the first call in a process: say that it will wait for the compiler, if it will."""
+def announce(compiled: Any) -> None:
+    """Before a kernel is first called in a process: say that the call will wait for the compiler, if it will."""
     global _said  # noqa: PLW0603
     if not _said and not _is_cached(compiled):
         _said = True

@@ -113,6 +113,7 @@ class Batch:
     ) -> None:
         """``ticks``: the places of the events in their stream, where these are the clock and not time."""
         self.events = events
+        self._size = int(events.num_rows)
         self._ticks = ticks
         self._columns = columns
         self._unit = unit
@@ -122,8 +123,22 @@ class Batch:
         self._kinds: npt.NDArray[np.int32] | None = None
         self._counts: list[int] = []
 
+    @classmethod
+    def joined(cls, parts: list[Batch]) -> Batch:
+        """Batches whose times have been looked at, as one."""
+        if len(parts) == 1:
+            return parts[0]
+        first = parts[0]
+        found = cls(pa.concat_batches([part.events for part in parts]), first._columns, first._unit, first._types)
+        time = first._columns.time
+        times = [part._vectors[time] for part in parts]
+        found._vectors[time] = Vector(times[0].type, np.concatenate([vector.data for vector in times]))
+        lows, highs = zip(*(part.span for part in parts), strict=True)
+        found._ends[time] = min(lows), max(highs)
+        return found
+
     def __len__(self) -> int:
-        return int(self.events.num_rows)
+        return self._size
 
     def vector(self, name: str) -> Vector:
         found = self._vectors.get(name)
@@ -173,6 +188,8 @@ class Batch:
 
     def has(self, types: frozenset[str]) -> bool:
         """Whether there are events of some types."""
+        if self._kinds is None and self._columns.type is not None and self._size <= FEW:
+            return not types.isdisjoint(self.events.column(self._columns.type).to_pylist())
         return any(map(self._count_of_type, types))
 
     def taken_by(self, leaf: LeafProgram, tally: Tally) -> Mask | None:

@@ -25,7 +25,7 @@ class Postponed:
     def __init__(self, last: frozenset[str]) -> None:
         self._last = last
         self.latest = -FOREVER  # no event of those types is newer
-        self._events: list[pa.RecordBatch] = []
+        self._batches: list[Batch] = []
         self._rows = 0
 
     def __len__(self) -> int:
@@ -39,14 +39,14 @@ class Postponed:
             return False
         if not 0 < len(batch) <= AT_MOST - self._rows or first <= self.latest:
             return False
-        self._events.append(batch.events)
+        self._batches.append(batch)
         self._rows += len(batch)
         return True
 
-    def taken(self, *more: pa.RecordBatch) -> pa.RecordBatch:
+    def taken(self, *more: Batch) -> Batch:
         """All that was put aside, and more."""
-        events, self._events, self._rows = self._events, [], 0
-        return pa.concat_batches([*events, *more])
+        batches, self._batches, self._rows = self._batches, [], 0
+        return Batch.joined([*batches, *more])
 
 
 def postponed_of(normals: tuple[NormalForm, ...], schema: pa.Schema, time: str, unit: Unit) -> Postponed | None:

@@ -11,12 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.clock import Watermark
+from cepheid.engine.compile import announce
 from cepheid.engine.conditions import Scope
 from cepheid.engine.consume import Consumption
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes
 from cepheid.engine.intake import Intake
 from cepheid.engine.joiner import FOREVER, LimitError
 from cepheid.engine.kernels.join import TIME
+from cepheid.engine.kernels.tuples import join_tuples
 from cepheid.engine.lower import lower
 from cepheid.engine.matches import Matches
 from cepheid.engine.network import Network
@@ -59,6 +61,7 @@ class State:
         runs: list[tuple[int, list[int], bool, Any]] | None = None,
     ) -> None:
         """``runs``: of a snapshot, for each run the first row it sees, the numbers of its nodes, whether it shares."""
+        announce(join_tuples)
         self.schema = schema
         self._columns = columns
         self._unit = unit
@@ -231,7 +234,7 @@ class State:
     def catch_up(self) -> None:
         """Do what was put off, so that all that is kept and counted is as if it had not been."""
         if self._postponed is not None and len(self._postponed):
-            found = self._push(self._batch(self._postponed.taken()), None)
+            found = self._push(self._postponed.taken(), None)
             assert not any(map(len, found.values())), "what was put aside completes no match"
 
     def meta(self) -> dict[str, Any]:
@@ -304,11 +307,8 @@ class State:
             if self._postponed.takes(batch):
                 return self.nothing
             if len(self._postponed):
-                batch = self._batch(self._postponed.taken(batch.events))
+                batch = self._postponed.taken(batch)
         return self._push(batch, watermark)
-
-    def _batch(self, events: pa.RecordBatch) -> Batch:
-        return Batch(events, self._columns, self._unit, self._types)
 
     def _push(self, batch: Batch, watermark: Watermark | None) -> dict[str, pa.Table]:
         shedder = self.shedder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepheid.engine.compile import announce
 from cepheid.monitor.kernels import Floats, Ints, Rules, State, advance, recheck
 from cepheid.monitor.model import Model, Settings
 
@@ -16,6 +17,7 @@ class Nodes:
     """
 
     def __init__(self, settings: Settings, count: int, due: int) -> None:
+        announce(advance)
         size, slots = settings.dimension, settings.window or 1
         square, line = (count, size, size), (count, size)
         self._settings = settings

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.engine.compile import compiled, kernel
+from cepheid.engine.compile import kernel
 from cepheid.engine.kernels.join import bucket_of, join
-
-_join = compiled(join)
 
 
 @kernel
@@ -28,9 +26,6 @@ def put_together(outer, outer_lo, outer_hi, inner, inner_lo, inner_hi, o, i, out
     return rows, lo, hi
 
 
-_put_together = compiled(put_together)
-
-
 @kernel
 def join_tuples(
     outer, outer_lo, outer_hi, inner, inner_lo, inner_hi,
@@ -41,12 +36,12 @@ def join_tuples(
 
     To hand an array to Python takes longer than to find a few pairs.
     """
-    o, i, counts = _join(
+    o, i, counts = join(
         outer, outer_lo, outer_hi, inner, inner_lo, inner_hi,
         low, high, window, after, before, conditions, values, floats, base, ties,
         key_slot, key_column, keys, heads, links, in_order, False, limit, np.empty((0, 0), dtype=np.int64),
     )  # fmt: skip
-    rows, lo, hi = _put_together(outer, outer_lo, outer_hi, inner, inner_lo, inner_hi, o, i, outer_to, inner_to)
+    rows, lo, hi = put_together(outer, outer_lo, outer_hi, inner, inner_lo, inner_hi, o, i, outer_to, inner_to)
     return rows, lo, hi, counts
 
 
