@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 import cepheid
@@ -68,8 +68,6 @@ def test_the_random_cases_are_worth_their_time() -> None:
     """Many of them have matches, also of the kinds that rewrites could break."""
     seen: Counter[str] = Counter()
 
-    @given(patterns_with_streams())
-    @settings(max_examples=1000, derandomize=True)
     def count(case: Case) -> None:
         pattern, events, options = case
         if oracle.find(pattern, events, **options):
@@ -83,7 +81,10 @@ def test_the_random_cases_are_worth_their_time() -> None:
             seen["match with a derived condition"] += any(c.derived for c in conditions)
             seen["match with a negation"] += any(branch.negations for branch in normal.branches)
 
-    count()
+    # What one seed draws depends on much, even on which modules are loaded: so there are several.
+    for number in range(3):
+        drawn = settings(max_examples=1000, derandomize=False, database=None)(given(patterns_with_streams())(count))
+        seed(number)(drawn)()
     assert seen["match"] > 300
     assert seen["match with conditions"] > 120
     assert seen["match, stepwise, with conditions on two variables"] > 8
