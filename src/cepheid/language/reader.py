@@ -9,10 +9,11 @@ from lark import Token, Tree
 from lark.exceptions import UnexpectedToken
 
 from cepheid.language import syntax as s
+from cepheid.language.grammar import grammar
 from cepheid.language.hints import syntax_hint
 from cepheid.language.nodes import build
 from cepheid.language.problems import PatternError, Problem, Source, Span, one_of
-from cepheid.language.tokens import grammar, span_of, split, tokenize
+from cepheid.language.tokens import span_of, split, tokenize
 
 _SYMBOLS = {
     "LPAR": "'('", "RPAR": "')'", "COMMA": "','", "DOT": "'.'", "LSQB": "'['", "RSQB": "']'", "LBRACE": "'{'",

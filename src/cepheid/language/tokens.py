@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from itertools import pairwise
 
-from lark import Lark, Token
+from lark import Token
 
+from cepheid.language.grammar import grammar
 from cepheid.language.hints import unreadable_hint
 from cepheid.language.problems import Problem, Source, Span
 from cepheid.language.words import CLAUSES, KEYWORDS
-
-START_RULES = (
-    "name_clause", "pattern_clause", "using_clause", "where_clause", "partition_clause", "within_clause",
-    "return_clause", "never_clause", "return_items", "return_item", "structure", "expression", "length", "unreadable",
-)  # fmt: skip
 
 _OPENING = frozenset({"LPAR", "LSQB", "LBRACE", "CASE"})
 _CLOSING = frozenset({"RPAR", "RSQB", "RBRACE", "END"})
 _NAMED = frozenset({"PATTERN", "NAME_KEYWORD", "AS", "DOT", "BY", "COMMA", "USING"})
 """A word after one of these is a name."""
-
-
-@cache
-def grammar() -> Lark:
-    return Lark.open(
-        "grammar.lark",
-        rel_to=__file__,
-        parser="lalr",
-        lexer="basic",
-        start=list(START_RULES),
-        propagate_positions=True,
-        maybe_placeholders=True,
-    )
 
 
 def span_of(token: Token) -> Span:
