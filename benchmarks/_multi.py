@@ -45,7 +45,7 @@ MATCHES = 3.0
 want to hear of."""
 TRIED = 4
 """So many times as many patterns are made up as are taken."""
-BATCH = 2_000
+BATCH = 5_000
 LIMIT = 5.0
 """So many seconds a plan is measured for; a slow one does not come to the end of the stream."""
 REPEATS = 5

@@ -16,7 +16,7 @@ from cepheid.engine.kernels.join import TIE, TIME
 from cepheid.engine.program import FieldTable, LeafProgram
 from cepheid.engine.store import RowStore
 from cepheid.engine.tally import Tally
-from cepheid.engine.vector import Mask, Unit, Vector, from_arrow
+from cepheid.engine.vector import FEW, Mask, Unit, Vector, from_arrow
 from cepheid.language import syntax as s
 
 Rows = npt.NDArray[np.int64]
@@ -25,8 +25,6 @@ Rows = npt.NDArray[np.int64]
 FAR = 2**62
 MANY = 65_536
 """So many numbers of strings are kept without asking whether they are used."""
-FEW = 8
-"""So many values are looked at faster one by one than all at once."""
 
 
 class InputError(ValueError):

@@ -7,6 +7,7 @@ arrays. A vector of length one stands for a constant and fits any length.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import eq
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -131,7 +132,11 @@ def constant(value: Constant, unit: Unit) -> Vector:
 
 
 _PLAIN = {pa.int64().id: DataType.INTEGER, pa.float64().id: DataType.FLOAT}
-"""Columns that are taken as they are."""
+"""Columns that are taken as they are …"""
+_DTYPES = {DataType.INTEGER: np.int64, DataType.FLOAT: np.float64}
+"""… and how."""
+FEW = 8
+"""So many values are looked at faster one by one than all at once."""
 
 
 class ColumnError(ValueError):
@@ -143,8 +148,13 @@ def from_arrow(array: pa.Array | pa.ChunkedArray, unit: Unit, name: str = "") ->
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
     plain = _PLAIN.get(array.type.id)
-    if plain is not None and array.null_count == 0:
-        return number(plain, array.to_numpy(), None)
+    if plain is not None:
+        if len(array) <= FEW:
+            few = array.to_pylist()
+            if all(map(eq, few, few)) and None not in few:
+                return Vector(plain, np.array(few, dtype=_DTYPES[plain]))
+        if array.null_count == 0:
+            return number(plain, array.to_numpy(), None)
     try:
         return _from_arrow(array, data_type(array.type), unit)
     except pa.ArrowInvalid as error:
