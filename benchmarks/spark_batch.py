@@ -12,7 +12,7 @@ key stands for a pattern without PARTITION BY, and for the most skewed of all.
 - Python loop: groupBy(key).applyInPandas with a loop over the rows of a key.
 
 The last two get fewer rows where they would run for hours; that they find as many matches is checked. Each figure
-is the best of two runs after one to warm up, and the ways take turns; the other ways are tried on two cores only.
+is the best of four runs after one to warm up, and the ways take turns; the other ways are tried on two cores only.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 ROWS = 6_000_000
 KEYS = (1, 1_000, 1_000_000)
-RUNS = 2
+RUNS = 4
 TIMES = 400
 """How many times as large as the one before it each value is: so that few rows match."""
 PAIRS = 200_000_000

@@ -275,3 +275,21 @@ def test_a_watermark_is_of_the_kind_of_the_time_column(watermark: Any) -> None:
     with pytest.raises(ValueError, match=r"the watermark is a whole number, as the column 'ts' holds"):
         session.push(events((1, "A")), watermark=watermark)
     assert session.push(events((1, "A"), (2, "B")), watermark=2).num_rows == 1  # nothing of it was taken
+
+
+def test_types_as_categories() -> None:
+    """With more categories than are asked for, none in some rows, and in several pieces with categories of their own."""
+    names = ["A", "X", "B", None] * 40
+    pattern = cepheid.parse("PATTERN SEQ(A a, B b) WITHIN 2 RETURN a.ts AS first")
+    plain = pa.table({"ts": range(len(names)), "type": names})
+    parts = [plain["type"].chunk(0).slice(0, 50), plain["type"].chunk(0).slice(50)]
+    coded = pa.chunked_array([part.dictionary_encode() for part in parts])
+    for types in (coded, plain["type"].dictionary_encode()):
+        found = cepheid.match(pattern, plain.set_column(1, "type", types))
+        assert found.to_pylist() == cepheid.match(pattern, plain).to_pylist()
+        assert found.num_rows == 40
+    many = pa.DictionaryArray.from_arrays(
+        pa.array([0, 2, None, 127], pa.int8()), pa.array([*"AXB", *map(str, range(125))])
+    )
+    few = pa.table({"ts": range(40), "type": pa.concat_arrays([many] * 10)})
+    assert cepheid.match(pattern, few).num_rows == 10

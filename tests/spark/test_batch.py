@@ -29,6 +29,7 @@ from cepheid.spark.columns import arrow_schema
 from cepheid.spark.pushdown import wanted_rows
 from cepheid.spark.sizing import parallelism
 from cepheid.spark.spread import spread
+from cepheid.spark.type_numbers import types_by_number
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -355,3 +356,24 @@ def test_events_without_a_time(spark: SparkSession) -> None:
         match("PATTERN A a WITHIN 5", frame, shards=2)
     with pytest.raises(PySparkException, match="1 of 2 events have no time: column 'ts' is NULL"):
         match("PATTERN A a WITHIN 5", frame, shards=1).collect()
+
+
+def test_types_are_numbered_where_only_the_patterns_look_at_them() -> None:
+    columns = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.float64()})
+
+    def numbered(pattern: str, columns: pa.Schema = columns) -> tuple[str, ...]:
+        parsed = cepheid.parse(pattern)
+        return types_by_number(cepheid.Engine([parsed]), [cepheid.normalise(parsed)], columns)
+
+    assert numbered("PATTERN SEQ(B a, NOT(C c), A b) WITHIN 5 RETURN a.x") == ("B", "A", "C")
+    assert numbered("PATTERN SEQ(A a, B b) WITHIN 5") == ()
+    assert numbered("PATTERN SEQ(A a, B b) WHERE a.type < b.type WITHIN 5 RETURN a.x") == ()
+    assert numbered("PATTERN SEQ(A a, B b) PARTITION BY type WITHIN 5 RETURN a.x") == ()
+    assert numbered("PATTERN SEQ(A a, B b) USING skip_till_any CONSUME WITHIN 5 RETURN a.x") == ()
+    assert numbered("PATTERN SEQ(A a, KL(B b)) WITHIN 5 RETURN b.x") == ()
+    assert numbered("PATTERN SEQ(A a, KL(B b)) WITHIN 5 RETURN SUM(b.x) AS x") == ("A", "B")
+    assert numbered("PATTERN SEQ(A a, B b) USING strict WITHIN 5 RETURN a.x") == ()
+    integers = columns.set(1, pa.field("type", pa.int64()))
+    assert numbered("PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.x", integers) == ()
+    many = ", ".join(f"T{n} t{n}" for n in range(40))
+    assert numbered(f"PATTERN SEQ({many}) WITHIN 5 RETURN t1.x") == ()

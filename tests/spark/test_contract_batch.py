@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,6 +30,7 @@ from cepheid.spark.routes import EVERYTHING, Route
 from cepheid.spark.sender import Lane, Sender
 from cepheid.spark.slices import can_be_sliced, cut, reach_of
 from cepheid.spark.task import Receiver, Task
+from cepheid.spark.type_numbers import types_by_number
 
 sliceable = patterns().filter(lambda p: can_be_sliced(normalise(p)))
 
@@ -75,10 +77,16 @@ def matched(case: Case, route: Route, hashes: list[int] | None, size: int, seed:
         route,
         addresses,
     )
+    types = types_by_number(engine, [normalise(pattern)], columns)
+    if types:
+        place = needed.index("type")
+        lane = lane.with_types(place, types)
+        numbers = pc.index_in(table["type"], pa.array(types)).cast(pa.int8())
+        table = table.set_column(place, "type", numbers)
     pieces = [table.slice(start, size).to_batches() for start in range(0, max(len(table), 1), size)]
     parcels = [parcel for piece in pieces for batch in Sender((lane,)).run(piece) for parcel in batch.to_pylist()]
     random.Random(seed).shuffle(parcels)
-    task = Task(engine, some, arrow_schema(spark_schema(engine.output_schema(columns))))
+    task = Task(engine, lane.events, arrow_schema(spark_schema(engine.output_schema(columns))))
     receiver = Receiver({address: (task, span) for address, span in zip(addresses, route.spans, strict=True)})
     found = []
     # Two of the parts share a worker.

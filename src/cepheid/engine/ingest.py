@@ -57,7 +57,7 @@ class EventTypes:
         self.of |= {name: code for code, name in enumerate(dict.fromkeys([*self.of, *names]))}
         self._names = pa.array(list(self.of), pa.string())
 
-    def codes(self, column: pa.Array) -> tuple[npt.NDArray[np.int32], list[int]]:
+    def codes(self, column: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], list[int]]:
         """The number of each event's type, other types have the last; and how many there are of each."""
         if len(column) <= FEW:
             few = [self.of.get(name, len(self.of)) for name in column.to_pylist()]
@@ -65,11 +65,24 @@ class EventTypes:
             for code in few:
                 counts[code] += 1
             return np.array(few, dtype=np.int32), counts
+        if pa.types.is_dictionary(column.type):
+            if isinstance(column, pa.ChunkedArray):
+                column = column.unify_dictionaries().combine_chunks()
+            known = np.append(self._of_text(column.dictionary), np.int32(len(self.of)))
+            places = column.indices
+            if places.null_count:
+                places = places.cast(pa.int64()).fill_null(len(known) - 1)
+            codes = known[places.to_numpy(zero_copy_only=False)]
+        else:
+            codes = self._of_text(column)
+        return codes, np.bincount(codes, minlength=len(self.of) + 1).tolist()
+
+    def _of_text(self, column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int32]:
         if column.type != pa.string():
             column = column.cast(pa.string())
         found = pc.index_in(column, value_set=self._names)
         codes: npt.NDArray[np.int32] = found.fill_null(len(self.of)).to_numpy(zero_copy_only=False)
-        return codes, np.bincount(codes, minlength=len(self.of) + 1).tolist()
+        return codes
 
 
 @dataclass(slots=True)

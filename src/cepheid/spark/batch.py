@@ -25,6 +25,7 @@ from cepheid.spark.sizing import all_rows, heavy_keys, parallelism
 from cepheid.spark.slices import can_be_sliced, cut, reach_of
 from cepheid.spark.spread import spread
 from cepheid.spark.task import Receiver, Task, functions_in
+from cepheid.spark.type_numbers import number_of, types_by_number
 
 FEWEST = 50_000
 """Fewer rows than these are not worth a part of their own."""
@@ -62,6 +63,7 @@ class _Job:
         self._frame = df.toDF(*(f"c{place}" for place in range(len(self._events))))
         self._named = {name: F.col(f"c{place}") for place, name in enumerate(self._events.names)}
         self._time = self._named[engine.columns.time]
+        self._type = engine.columns.type
 
     # --- which way the rows go
 
@@ -124,7 +126,8 @@ class _Job:
         wanted = [self._wanted(part.places) for part in parts]
         needed = [self._needed(part) for part in parts]
         names = [name for name in self._events.names if any(name in some for some in needed)]
-        columns = [self._named[name] for name in names]
+        types = types_by_number(self._engine, self._normals, self._events)
+        columns = [number_of(self._named[n], types) if types and n == self._type else self._named[n] for n in names]
         unused = iter(spread(sum(len(part.route.spans) for part in parts)))
         lanes = []
         for part, condition, some in zip(parts, wanted, needed, strict=True):
@@ -139,7 +142,8 @@ class _Job:
             places = tuple(names.index(name) for name in some)
             schema = pa.schema([self._events.field(name) for name in some])
             time = some.index(self._engine.columns.time)
-            lanes.append(Lane(places, schema, time, hashed, use, part.route, addresses))
+            lane = Lane(places, schema, time, hashed, use, part.route, addresses)
+            lanes.append(lane if not types else lane.with_types(some.index(self._type or ""), types))
         rows = self._frame
         if all(condition is not None for condition in wanted):
             rows = rows.filter(reduce(or_, [condition for condition in wanted if condition is not None]))

@@ -7,7 +7,7 @@ there, and to let Spark carry a few large values of bytes instead of many rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ import pyarrow as pa
 from cepheid.engine.ingest import InputError
 from cepheid.spark.pack import settle, to_bytes
 from cepheid.spark.routes import Numbers, Route
+from cepheid.spark.type_numbers import NUMBERED, named
 
 PARCELS = "part long, first long, events binary"
 """The part of the work that a parcel is for, the time of its first event, and its events, in the order of time."""
@@ -33,7 +34,8 @@ class Lane:
 
     ``columns``: the places of their columns among those that come, ``events`` what these are; ``time``: the place of
     the time among ``events``. Also among those that come: ``hashed``, the hash of the keys, and ``wanted``, whether a
-    row is of use. ``addresses``: for each part of the work the number by which Spark sends it.
+    row is of use. ``addresses``: for each part of the work the number by which Spark sends it. ``numbered``: the place
+    of a column that comes as numbers, and the texts that they stand for.
     """
 
     columns: tuple[int, ...]
@@ -43,6 +45,12 @@ class Lane:
     wanted: int | None
     route: Route
     addresses: tuple[int, ...]
+    numbered: tuple[int, tuple[str, ...]] | None = None
+
+    def with_types(self, place: int, types: tuple[str, ...]) -> Lane:
+        """The types of the events come as numbers."""
+        field = self.events.field(place).with_type(NUMBERED)
+        return replace(self, events=self.events.set(place, field), numbered=(place, types))
 
     def parcels(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         if self.wanted is not None:
@@ -50,6 +58,9 @@ class Lane:
         if not table.num_rows:
             return
         columns = [table.column(place) for place in self.columns]
+        if self.numbered is not None:
+            place, texts = self.numbered
+            columns[place] = named(columns[place], texts)
         fitting = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, self.events, strict=True)]
         events = pa.Table.from_arrays(fitting, schema=self.events)
         ticks = self._ticks(events)

@@ -22,13 +22,19 @@ def session(name: str = "cepheid", *, cores: int | None = None, **settings: obje
 
     Spark's Python workers are the interpreter that runs now, so that they have what it has. The Java is the one in the
     virtual environment, if set-up put one there, else that of JAVA_HOME or PATH. ``settings`` are Spark's, with ``__``
-    for a dot: ``spark__driver__memory="2g"``. A session that runs already is used as it is.
+    for a dot: ``spark__driver__memory="2g"``; if they do not say otherwise, a shuffle makes a partition for each core. A
+    session that runs already is used as it is.
     """
     _find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # works where the host name does not resolve
     builder = SparkSession.builder.master(f"local[{cores or '*'}]").appName(name)
-    defaults: dict[str, object] = {"spark.sql.session.timeZone": "UTC", "spark.ui.enabled": "false"}
+    defaults: dict[str, object] = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false",
+        # Spark makes 200, each of which costs something in every micro-batch.
+        "spark.sql.shuffle.partitions": cores or os.cpu_count() or 1,
+    }
     for key, value in {**defaults, **{k.replace("__", "."): v for k, v in settings.items()}}.items():
         builder = builder.config(key, str(value))
     return builder.getOrCreate()
