@@ -22,7 +22,7 @@ def session(name: str = "cepheid", *, cores: int | None = None, **settings: obje
 
     Spark's Python workers are the interpreter that runs now, so that they have what it has. The Java is the one in the
     virtual environment, if set-up put one there, else that of JAVA_HOME or PATH. ``settings`` are Spark's, with ``__``
-    for a dot: ``spark__driver__memory="2g"``; if they do not say otherwise, a shuffle makes a partition for each core. A
+    for a dot: ``spark__driver__memory="2g"``; where they say nothing, a shuffle makes a partition for each core. A
     session that runs already is used as it is.
     """
     _find_java()
