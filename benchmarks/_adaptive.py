@@ -35,11 +35,17 @@ PLANNERS = ("greedy", "zstream")
 BATCH = 256
 FEWEST, WORK = 20, 4_000
 """A window has at least so many events of a type; it is doubled until an event makes so much work."""
+LIMIT = 10.0
+"""So many seconds a run is measured for: where a plan does not follow, some events can take minutes."""
 SILENT = 4
 """Days without a car: of these observation points every third type of a traffic pattern is."""
 SPEEDS = 30.0, 55.0
 """Of all others cars are always slower, or always faster; then no plan is bad."""
 
+NOTE = (
+    f"a run ends after {LIMIT:.0f} s of processor time: a plan that has become bad is not measured on all events, and "
+    "its throughput is if anything too high"
+)
 STATIC = "static"
 METHODS: dict[str, Policy | None] = {
     STATIC: None,
@@ -212,17 +218,21 @@ def measure(case: Case, planner: str, policy: Policy | None, estimates: Any) -> 
     engine = cepheid.Engine([cepheid.parse(case.pattern)], planner=planner, estimates=estimates, adapt=policy)
     session = engine.open()
     batches = [case.events.slice(start, BATCH) for start in range(0, case.events.num_rows, BATCH)]
-    matches = 0
+    events = matches = 0
     started = time.process_time()  # the engine has one thread, and the machine may have other things to do
     for batch in batches:
         matches += session.push(batch, watermark=batch["ts"][-1]).num_rows
+        events += batch.num_rows
+        if time.process_time() - started > LIMIT:
+            break
     matches += session.close().num_rows
     seconds = time.process_time() - started
     report = session.report()
     found = report.get("adaptation", {"changed": 0, "overhead": 0.0, "seconds": {"estimating": 0.0, "all": 1.0}})
     spent = found["seconds"]
     return {
-        "events/s": case.events.num_rows / seconds,
+        "events": events,
+        "events/s": events / seconds,
         "changes": found["changed"],
         "overhead %": 100 * found["overhead"],
         "estimating %": 100 * spent["estimating"] / max(spent["all"], 1e-9),
@@ -242,7 +252,8 @@ def compare(
         for _ in range(repeats):
             for name, policy in methods.items():
                 runs[name].append(measure(case, planner, policy, estimates))
-        assert len({run["matches"] for found in runs.values() for run in found}) == 1, "a plan never changes the result"
+        whole = [r for found in runs.values() for r in found if r["events"] == case.events.num_rows]
+        assert len({run["matches"] for run in whole}) <= 1, "a plan never changes the result"
         middle = {n: {k: statistics.median(run[k] for run in found) for k in found[0]} for n, found in runs.items()}
         for name, figures in middle.items():
             gain = figures["events/s"] / middle[STATIC]["events/s"] if STATIC in middle else None
@@ -251,7 +262,7 @@ def compare(
                 | {**figures, "gain over static": gain}
             )
     kind = "real events" if is_real(stream) else f"made-up events: there is no {stream} in the folder of CEPHEID_DATA"
-    return Result(rows, [kind, *_summary(rows)])
+    return Result(rows, [kind, NOTE, *_summary(rows)])
 
 
 def mean(result: Result, column: str, **wanted: Any) -> float:
