@@ -81,7 +81,8 @@ class Joiner:
             return True
         if not len(probe.after):
             return False
-        return bool(relation.newest < self.scope.store.times(outer.rows[:, probe.after[0, 0]]).min())
+        times = outer.lo if outer.rows.shape[1] == 1 else self.scope.store.times(outer.rows[:, probe.after[0, 0]])
+        return bool(relation.newest < np.minimum.reduce(times))
 
     def candidates(
         self, outer: Tuples, relation: Relation, probe: JoinProgram, tally: Tally, gate: Gate = OPEN

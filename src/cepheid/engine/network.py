@@ -70,6 +70,10 @@ class Node:
         assert self.right is not None
         return self.left, self.right
 
+    def count_kept(self) -> None:
+        if self.tally is not None:
+            self.tally.keep(max((len(kept.relation) for kept in self.kept.values()), default=0))
+
     def sources(self) -> tuple[Relation, Relation]:
         """Where a join looks the tuples of its left and of its right side up."""
         assert self.lefts is not None
@@ -260,13 +264,14 @@ class Network:
         self._thinned = taken if thinned is None else thinned
 
     def new(self, node: Node) -> Tuples:
-        """The new tuples of a node, found once in a push."""
+        """The new tuples of a node, found once in a push; its ``nothing`` if there are none."""
         if node.turn != self._turn:
             node.turn = self._turn
-            node.new = self._leaf(node) if node.join is None else self._join(node)
-            if self.gates is not None and len(node.new):
-                self._drop_new(node, self.gates)
-            if len(node.new):
+            found = self._leaf(node) if node.join is None else self._join(node)
+            if self.gates is not None and len(found):
+                found = self._worthy(node, found, self.gates)
+            if len(found):
+                node.new = found
                 self._found.append(node)
                 self._keep(node, left=self._first)
         return node.new
@@ -276,6 +281,7 @@ class Network:
         for node in self._found:
             self._keep(node, left=not self._first)
             node.new = node.nothing
+            node.count_kept()
         self._found.clear()
 
     def _keep(self, node: Node, *, left: bool) -> None:
@@ -289,30 +295,33 @@ class Network:
 
     def _join(self, node: Node) -> Tuples:
         """Semi-naively: new(L) ⋈ all(R) ∪ old(L) ⋈ new(R); of a few events, new(L) ⋈ old(R) ∪ all(L) ⋈ new(R)."""
-        left, right = map(self.new, node.children)
-        if not len(left) and not len(right):
+        first, second = node.children
+        left, right = self.new(first), self.new(second)
+        if left is first.nothing and right is second.nothing:
             return node.nothing
         assert node.join is not None
         assert node.tally is not None
         joiner = self._joiner(node)
         lefts, rights = node.sources()
         from_left, from_right = (OPEN, OPEN) if self.gates is None else self.gates.joins[node.number]
-        found = [node.nothing]
-        if len(left):
-            found.append(joiner.pairs(left, rights, node.join.from_left, node.tally, from_left))
-        if len(right):
-            found.append(joiner.pairs(right, lefts, node.join.from_right, node.tally, from_right))
-        return self._unstruck(node, concatenate(found))
+        found = node.nothing
+        if left is not first.nothing:
+            found = joiner.pairs(left, rights, node.join.from_left, node.tally, from_left)
+        if right is not second.nothing:
+            more = joiner.pairs(right, lefts, node.join.from_right, node.tally, from_right)
+            found = concatenate([found, more]) if len(found) else more
+        return self._unstruck(node, found)
 
-    def _drop_new(self, node: Node, gates: Gates) -> None:
-        """Drop new tuples that are not worth their work."""
+    def _worthy(self, node: Node, new: Tuples, gates: Gates) -> Tuples:
+        """Without the new tuples that are not worth their work."""
         opening, promise = gates.openings.get(node.number), gates.promises.get(node.number)
         if opening is not None:
-            passes = opening.passing(node.new.rows[:, 0], node.new.lo)
-            node.new = node.new if passes is None else node.new.take(passes)
-        if promise is not None and len(node.new):
-            passes = promise.passing(node.new.rows, node.new.lo, node.new.hi)
-            node.new = node.new if passes is None else node.new.take(passes)
+            passes = opening.passing(new.rows[:, 0], new.lo)
+            new = new if passes is None else new.take(passes)
+        if promise is not None and len(new):
+            passes = promise.passing(new.rows, new.lo, new.hi)
+            new = new if passes is None else new.take(passes)
+        return new
 
     def _unstruck(self, node: Node, tuples: Tuples) -> Tuples:
         assert node.join is not None
@@ -353,15 +362,11 @@ class Network:
             for kept in node.kept.values():
                 if len(kept.relation):
                     kept.relation.evict(oldest.of(kept.relation.tuples.rows[:, 0], self._scope.store))
+            node.count_kept()
 
     @property
     def tallies(self) -> list[Tally]:
         return [node.tally for node in self._nodes.values() if node.tally is not None]
-
-    def count_kept(self) -> None:
-        for node in self._nodes.values():
-            if node.tally is not None:
-                node.tally.keep(max((len(kept.relation) for kept in node.kept.values()), default=0))
 
     # --- snapshots
 

@@ -465,12 +465,12 @@ class Session:
         self._broken = True
         parts = [state.push(part, reached) for state, (part, reached) in zip(self._states, numbered, strict=True)]
         self._broken = False
-        if self._nothing is not None and all(map(is_, parts, (state.nothing for state in self._states))):
+        if self._nothing is not None and all(map(is_, parts, [state.nothing for state in self._states])):
             return self._nothing  # the events were put aside
         found = parts[0] if len(parts) == 1 else {name: table for part in parts for name, table in part.items()}
         tables = [found[normal.name] for normal in self._normals]
-        self.counts["matches"] += sum(table.num_rows for table in tables)
-        partial = sum(state.partial_matches for state in self._states)
+        self.counts["matches"] += sum([table.num_rows for table in tables])
+        partial = sum([state.partial_matches for state in self._states])
         if partial > self.counts["peak partial matches"]:
             self.counts["peak partial matches"] = partial
         return self._joined(tables)

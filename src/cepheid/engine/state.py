@@ -169,7 +169,7 @@ class State:
 
     @property
     def partial_matches(self) -> int:
-        return sum(tally.kept for tally in self._partial)
+        return sum([tally.kept for tally in self._partial])
 
     def _find_partial(self) -> None:
         self._partial = [tally for tally in self.all_tallies if tally.kind in PARTIAL]
@@ -334,7 +334,6 @@ class State:
             shedder.end({k: m for n, ms in found.items() for k, m in zip(keys[n], ms, strict=True)}, taken)
         tables = {n: output.table(zip(found[n], self._scopes[n], strict=True)) for n, output in self._outputs.items()}
         self.buffered.keep(self._intake.live + (0 if self._positions is None else self._positions.waiting))
-        self._network.count_kept()
         for run in self.runs.values():
             run.count_kept()
         self._new_rows += max(len(batch), 1)

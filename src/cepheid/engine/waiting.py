@@ -23,7 +23,7 @@ class Waiting:
         self._pieces: list[tuple[Matches, Rows]] = []
 
     def __len__(self) -> int:
-        return sum(len(matches) for matches, _ in self._pieces)
+        return sum([len(matches) for matches, _ in self._pieces])
 
     @property
     def matches(self) -> list[Matches]:
