@@ -33,8 +33,8 @@ TRAFFIC, STOCKS = "aarhus_traffic.parquet", "stocks_1min.parquet"
 SETS = ("sequence", "negation", "conjunction", "Kleene", "disjunction")
 PLANNERS = ("greedy", "zstream")
 BATCH = 256
-FEWEST, WORK = 20, 4_000
-"""A window has at least so many events of a type; it is doubled until an event makes so much work."""
+FEWEST, WORK = 20, 1_000
+"""A window has at least so many events of a type; it grows until an event makes so much work."""
 LIMIT = 10.0
 """So many seconds a run is measured for: where a plan does not follow, some events can take minutes."""
 SILENT = 4
@@ -155,7 +155,7 @@ def case_of(stream: str, patterns: str, size: int, events: int, seed: int = 0) -
         case = Case(patterns, size, f"{pattern} WITHIN {window}", mine, window)
         if 12 * window > mine.num_rows or _work(case) > WORK:
             return case
-        window *= 2
+        window += window // 4
 
 
 def _work(case: Case) -> float:
