@@ -1,0 +1,143 @@
+"""Keeps a bound on the latency of events that come in micro-batches: by working in pieces, with a look at the clock.
+
+An event waits until the micro-batch that is in work when it comes has ended, and then for its own: for two at the most.
+Each of them takes some time whatever is dropped (reading, planning, the shuffle, commits) and some for the work on its
+events. What the bound leaves after the first is what the detector of overload is given as its bound; and what events
+have waited for is the work on the micro-batch before, and on this one so far.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from cepheid.shed.batching import SLICE, BatchSize
+from cepheid.shed.detector import LEVEL, OverloadDetector
+
+MOST = 65_536
+"""Events in a piece."""
+MEMORY = 5
+"""So many micro-batches tell how long they take whatever is dropped."""
+MIDDLE = 1.5
+"""With w seconds of work on each micro-batch, an event has waited for w when the work on its own begins, for 2·w when
+it ends: for so many times w in the middle, where the detector holds it."""
+
+
+class Pace:
+    """The detector of overload, for micro-batches. ``ratio``: the share of the work to drop now.
+
+    All parts of a micro-batch that are worked on in a process, one after the other, keep one pace: what one of them
+    takes, the others have to wait. ``clock``: in seconds, of the kind that says when micro-batches begin.
+
+    >>> now = [0.0]
+    >>> pace = Pace(2.0, 0.8, lambda: now[0])
+    >>> for cut in (0.0, 1.0):
+    ...     now[0] = cut + 0.2
+    ...     for start, size in pace.pieces(cut, 1000):
+    ...         now[0] += size * 0.0001
+    >>> pace.ratio, round(pace.overhead, 1)
+    (0.0, 0.4)
+    """
+
+    def __init__(self, latency_bound: float, safety: float, clock: Callable[[], float] = time.time) -> None:
+        self.ratio = 0.0
+        self.overhead = 0.0
+        """Seconds that a micro-batch takes whatever is dropped, as far as is known."""
+        self._bound, self._safety, self._clock = latency_bound, safety, clock
+        self._least = (1 - safety) * latency_bound
+        self._detector = OverloadDetector(latency_bound, safety)
+        self._size = BatchSize(SLICE * (1 - safety) * latency_bound, MOST)
+        self._before: deque[float] = deque(maxlen=MEMORY)  # from the beginning of a micro-batch to that of the work …
+        self._after: deque[float] = deque(maxlen=MEMORY)  # … and from the end of the work to the next micro-batch
+        self._cut: float | None = None  # when this micro-batch began
+        self._since: float | None = None  # events of this one came since then, if it is known
+        self._began = self._ended = 0.0  # the work on it
+        self._worked = 0.0  # for how long, on the one before
+        self._events = self._expected = 0  # in this one so far, and in the one before
+        self._time = self._told = 0.0  # for the detector: time in which nothing happens is left out
+        self._warned = False
+
+    def pieces(self, cut: float, events: int) -> Iterator[tuple[int, int]]:
+        """For each piece of a micro-batch that began at ``cut``, where it starts and how many events it has.
+
+        What is done between two of them is the work on the first. In the first micro-batch nothing new is decided:
+        nothing is known of how fast events come, and it may have what had gathered before there was anybody to look.
+        """
+        if cut != self._cut:
+            self._next(cut)
+        start = 0
+        while start < events:
+            began, left = self._clock(), events - start
+            most = self._size.events
+            size = -(-left // -(-left // most))  # pieces of one size
+            too_small = self._size.growing and size < left  # to show how fast it goes
+            yield start, size
+            start += size
+            self._events += size
+            now = self._clock()
+            seconds = max(now - began, 1e-6)
+            self._size.took(size, seconds)
+            if self._since is not None:
+                more = max(events - start, self._expected - self._events)
+                all_there_was = self._events == size and not more
+                self._decide(size, seconds, more, self._size.rate if too_small or all_there_was else None)
+        if not events:
+            yield 0, 0
+        self._ended = self._clock()
+
+    def _next(self, cut: float) -> None:
+        """A micro-batch begins."""
+        began = self._clock()
+        first, self._since, self._cut = self._cut is None, self._cut, cut
+        if self._since is not None and not self._before:
+            self._since = self._began  # the first may have been done again, and then says when it first began
+        if self._since is not None and cut <= self._since:
+            self._since = None  # clocks that do not agree
+        self._worked, self._expected, self._events = self._ended - self._began, self._events, 0
+        if not first:
+            self._before.append(began - cut)
+            self._after.append(cut - self._ended)
+            before = statistics.median(self._before)
+            # What is longer than that may be a wait for events, or for a trigger.
+            self.overhead = max(before + min(before, *self._after), 0.0)
+            room = self._bound - 2 * self.overhead
+            if room < self._least and len(self._before) == MEMORY:
+                self._warn()
+            self._detector.latency_bound = max(room, self._least)
+            self._time += min(max(began - self._ended, 0.0), self._bound)
+        self._began = self._ended = began
+
+    def _decide(self, served: int, seconds: float, more: int, capacity: float | None) -> None:
+        """After a piece. ``more``: events of this micro-batch that are still to come."""
+        assert self._cut is not None
+        assert self._since is not None
+        now = self._clock()
+        came = max((self._events + more) / (self._cut - self._since), 0.0)
+        self._time += seconds
+        # Events come all the time, and only some of it is there to work on them.
+        work = LEVEL * self._safety * self._detector.latency_bound / MIDDLE
+        self.ratio = self._detector.after_push(
+            self._time,
+            arrived=came * (self.overhead + work) / work * (self._time - self._told),
+            served=served,
+            seconds=seconds,
+            queued=more + came * (min(self._began - self._cut, self.overhead) + now - self._began),
+            waited=self._worked + now - self._began,
+            capacity=capacity,
+        )
+        self._told = self._time
+
+    def _warn(self) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"a micro-batch takes {self.overhead:.2f} s whatever is dropped, and an event may wait for two of "
+                f"them; so the latency bound of {self._bound:g} s cannot be kept. Expected: a bound of more than "
+                f"{2 * self.overhead + self._least:.1f} s, or micro-batches that cost less (fewer partitions, a "
+                "faster source or sink)",
+                RuntimeWarning,
+                stacklevel=2,
+            )
