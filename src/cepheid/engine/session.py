@@ -217,7 +217,7 @@ class Session:
         >>> engine = cepheid.Engine([cepheid.parse("PATTERN SEQ(A a, B b) WITHIN 10")], shed=strategy)
         >>> events = pyarrow.table({"ts": range(1000), "type": ["A", "B"] * 500})
         >>> session = engine.open()
-        >>> pushed = session.push(events)
+        >>> pushed = [session.push(events.slice(start, 500)).num_rows for start in (0, 500)]
         >>> model = session.shedding_model()
         >>> other = engine.open()
         >>> schema = other.prepare(events.schema)

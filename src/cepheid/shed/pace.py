@@ -19,8 +19,9 @@ from cepheid.shed.detector import LEVEL, OverloadDetector
 
 MOST = 65_536
 """Events in a piece."""
-MEMORY = 5
-"""So many micro-batches tell how long they take whatever is dropped."""
+MEMORY, FEWEST = 5, 3
+"""So many micro-batches tell how long they take whatever is dropped. With fewer it is not held against the work: when a
+query starts, they wait for processes that start too."""
 MIDDLE = 1.5
 """With w seconds of work on each micro-batch, an event has waited for w when the work on its own begins, for 2·w when
 it ends: for so many times w in the middle, where the detector holds it."""
@@ -34,7 +35,7 @@ class Pace:
 
     >>> now = [0.0]
     >>> pace = Pace(2.0, 0.8, lambda: now[0])
-    >>> for cut in (0.0, 1.0):
+    >>> for cut in range(4):
     ...     now[0] = cut + 0.2
     ...     for start, size in pace.pieces(cut, 1000):
     ...         now[0] += size * 0.0001
@@ -91,24 +92,31 @@ class Pace:
     def _next(self, cut: float) -> None:
         """A micro-batch begins."""
         began = self._clock()
-        first, self._since, self._cut = self._cut is None, self._cut, cut
-        if self._since is not None and not self._before:
-            self._since = self._began  # the first may have been done again, and then says when it first began
+        first, second = self._cut is None, self._cut is not None and not self._before
+        # The first may have been one that is done again, and then says when it was first begun.
+        self._since, self._cut = self._began if second else self._cut, cut
         if self._since is not None and cut <= self._since:
             self._since = None  # clocks that do not agree
-        self._worked, self._expected, self._events = self._ended - self._began, self._events, 0
+        self._worked = 0.0 if second else self._ended - self._began
+        self._expected, self._events = self._events, 0
         if not first:
             self._before.append(began - cut)
             self._after.append(cut - self._ended)
-            before = statistics.median(self._before)
-            # What is longer than that may be a wait for events, or for a trigger.
-            self.overhead = max(before + min(before, *self._after), 0.0)
-            room = self._bound - 2 * self.overhead
-            if room < self._least and len(self._before) == MEMORY:
-                self._warn()
-            self._detector.latency_bound = max(room, self._least)
+            self._look()
             self._time += min(max(began - self._ended, 0.0), self._bound)
         self._began = self._ended = began
+
+    def _look(self) -> None:
+        """How long micro-batches take whatever is dropped, and what that leaves."""
+        if len(self._before) < FEWEST:
+            return
+        before = statistics.median(self._before)
+        # What is longer than that may be a wait for events, or for a trigger.
+        self.overhead = max(before + min(before, *self._after), 0.0)
+        room = self._bound - 2 * self.overhead
+        if room < self._least and len(self._before) == MEMORY:
+            self._warn()
+        self._detector.latency_bound = max(room, self._least)
 
     def _decide(self, served: int, seconds: float, more: int, capacity: float | None) -> None:
         """After a piece. ``more``: events of this micro-batch that are still to come."""
