@@ -26,6 +26,9 @@ MIDDLE = 1.5
 """With w seconds of work on each micro-batch, an event has waited for w when the work on its own begins, for 2·w when
 it ends: for so many times w in the middle, where the detector holds it."""
 
+SHORT = 0.5
+"""A micro-batch is short that takes less than this part of the work that there is time for."""
+
 
 class Pace:
     """The detector of overload, for micro-batches. ``ratio``: the share of the work to drop now.
@@ -74,7 +77,7 @@ class Pace:
             began, left = self._clock(), events - start
             most = self._size.events
             size = -(-left // -(-left // most))  # pieces of one size
-            too_small = self._size.growing and size < left  # to show how fast it goes
+            too_small = self._size.growing and size < left and not self._detector.shedding  # to say how fast it goes
             yield start, size
             start += size
             self._events += size
@@ -83,8 +86,9 @@ class Pace:
             self._size.took(size, seconds)
             if self._since is not None:
                 more = max(events - start, self._expected - self._events)
-                all_there_was = self._events == size and not more
-                self._decide(size, seconds, more, self._size.rate if too_small or all_there_was else None)
+                # Of a micro-batch that takes little time, nothing need be dropped.
+                short = self._events == size and not more and seconds < SHORT * self._work
+                self._decide(size, seconds, more, self._size.rate if too_small or short else None)
         if not events:
             yield 0, 0
         self._ended = self._clock()
@@ -126,10 +130,9 @@ class Pace:
         came = max((self._events + more) / (self._cut - self._since), 0.0)
         self._time += seconds
         # Events come all the time, and only some of it is there to work on them.
-        work = LEVEL * self._safety * self._detector.latency_bound / MIDDLE
         self.ratio = self._detector.after_push(
             self._time,
-            arrived=came * (self.overhead + work) / work * (self._time - self._told),
+            arrived=came * (1 + self.overhead / self._work) * (self._time - self._told),
             served=served,
             seconds=seconds,
             queued=more + came * (min(self._began - self._cut, self.overhead) + now - self._began),
@@ -137,6 +140,11 @@ class Pace:
             capacity=capacity,
         )
         self._told = self._time
+
+    @property
+    def _work(self) -> float:
+        """Seconds of work on a micro-batch, where the detector holds it."""
+        return LEVEL * self._safety * self._detector.latency_bound / MIDDLE
 
     def _warn(self) -> None:
         if not self._warned:
