@@ -19,8 +19,9 @@ from cepheid.shed.pace import Pace
 from cepheid.shed.strategies import STRATEGIES, Strategy
 from cepheid.spark import shard as shards
 from cepheid.spark.pack import from_bytes, to_bytes
+from cepheid.spark.part import Job
 from cepheid.spark.record import Record
-from cepheid.spark.shard import Job, Shard
+from cepheid.spark.shard import Shard
 
 EVENTS = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.int64()})
 TEXTS = (

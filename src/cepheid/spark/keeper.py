@@ -12,7 +12,8 @@ from cepheid.engine.warming import warm_up
 from cepheid.shed.pace import Pace
 
 if TYPE_CHECKING:
-    from cepheid.spark.shard import Job, Shard
+    from cepheid.spark.part import Job
+    from cepheid.spark.shard import Shard
 
 ShardName: TypeAlias = "tuple[str, int]"
 """The query, and the number of the shard in it."""

@@ -20,9 +20,9 @@ from cepheid.pattern.normalise import normalise
 from cepheid.spark.columns import arrow_schema, needed_columns, spark_schema
 from cepheid.spark.groups import shared_attributes
 from cepheid.spark.pack import PACKED, Packer, Target, Unpacker
+from cepheid.spark.part import Job
 from cepheid.spark.pushdown import wanted_rows
 from cepheid.spark.routes import key_column, key_hash
-from cepheid.spark.shard import Job
 from cepheid.spark.shard_keys import group_number, shard_keys
 from cepheid.spark.stateful import COUNTS, HIGHEST, OUTPUT, PackedJob, ShardProcessor
 from cepheid.spark.task import functions_in
