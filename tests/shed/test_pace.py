@@ -107,6 +107,33 @@ def test_a_stream_that_is_idle_between_bursts() -> None:
     assert not any(world.ratios)
 
 
+def test_what_is_over_is_over() -> None:
+    """After a pause, the first event is not dropped for what was before."""
+    now = 0.0
+    pace = Pace(2.0, 0.8, lambda: now)
+
+    def micro_batch(cut: float, events: int) -> float:
+        nonlocal now
+        now = max(now, cut) + 0.2
+        ratio = 0.0
+        for _, size in pace.pieces(cut, events):
+            ratio = pace.ratio
+            now += size * 1e-4
+        return ratio
+
+    for _ in range(8):
+        last = micro_batch(now, 30_000)
+    assert last > 0.5
+    assert micro_batch(now + 0.5, 10) > 0.5
+    assert micro_batch(now + 10, 10) == 0
+
+
+def test_sizes_that_alternate() -> None:
+    """A small micro-batch is not taken for a part of a large one."""
+    world = World(lambda now: 0.55 if int(now) % 2 else 0.01, bound=4.0).run(60)
+    assert not any(world.ratios)
+
+
 def test_a_trigger() -> None:
     world = World(lambda now: 1.5, trigger=1.0, bound=2.5).run(80)
     assert max(world.later(world.latencies)) < world.bound

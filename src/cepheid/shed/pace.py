@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from cepheid.shed.batching import SLICE, BatchSize
-from cepheid.shed.detector import LEVEL, OverloadDetector
+from cepheid.shed.detector import LEVEL, PATIENCE, OverloadDetector
 
 MOST = 65_536
 """Events in a piece."""
@@ -60,7 +60,8 @@ class Pace:
         self._since: float | None = None  # events of this one came since then, if it is known
         self._began = self._ended = 0.0  # the work on it
         self._worked = 0.0  # for how long, on the one before
-        self._events = self._expected = 0  # in this one so far, and in the one before
+        self._events = self._done = 0  # of the parts of this one that have come, and how many of them are done
+        self._parts = self._parts_before = 0  # in this one so far, and in the one before
         self._time = self._told = 0.0  # for the detector: time in which nothing happens is left out
         self._warned = False
 
@@ -72,6 +73,10 @@ class Pace:
         """
         if cut != self._cut:
             self._next(cut)
+        self._parts += 1
+        self._events += events
+        # If the parts are as many as before, and those that are to come as large as those that have.
+        expected = self._events * max(self._parts, self._parts_before) / self._parts
         start = 0
         while start < events:
             began, left = self._clock(), events - start
@@ -80,15 +85,13 @@ class Pace:
             too_small = self._size.growing and size < left and not self._detector.shedding  # to say how fast it goes
             yield start, size
             start += size
-            self._events += size
-            now = self._clock()
-            seconds = max(now - began, 1e-6)
+            self._done += size
+            seconds = max(self._clock() - began, 1e-6)
             self._size.took(size, seconds)
             if self._since is not None:
-                more = max(events - start, self._expected - self._events)
                 # Of a micro-batch that takes little time, nothing need be dropped.
-                short = self._events == size and not more and seconds < SHORT * self._work
-                self._decide(size, seconds, more, self._size.rate if too_small or short else None)
+                short = size == expected and seconds < SHORT * self._work
+                self._decide(size, seconds, expected, self._size.rate if too_small or short else None)
         if not events:
             yield 0, 0
         self._ended = self._clock()
@@ -102,10 +105,12 @@ class Pace:
         if self._since is not None and cut <= self._since:
             self._since = None  # clocks that do not agree
         self._worked = 0.0 if second else self._ended - self._began
-        self._expected, self._events = self._events, 0
+        self._parts_before, self._parts, self._events, self._done = self._parts, 0, 0, 0
         if not first:
             self._before.append(began - cut)
             self._after.append(cut - self._ended)
+            if began - self._ended > PATIENCE * self._bound:  # whatever there was, it is over
+                self._detector, self.ratio = OverloadDetector(self._bound, self._safety), 0.0
             self._look()
             self._time += min(max(began - self._ended, 0.0), self._bound)
         self._began = self._ended = began
@@ -122,12 +127,12 @@ class Pace:
             self._warn()
         self._detector.latency_bound = max(room, self._least)
 
-    def _decide(self, served: int, seconds: float, more: int, capacity: float | None) -> None:
-        """After a piece. ``more``: events of this micro-batch that are still to come."""
+    def _decide(self, served: int, seconds: float, expected: float, capacity: float | None) -> None:
+        """After a piece. ``expected``: events in this micro-batch."""
         assert self._cut is not None
         assert self._since is not None
         now = self._clock()
-        came = max((self._events + more) / (self._cut - self._since), 0.0)
+        came = expected / (self._cut - self._since)
         self._time += seconds
         # Events come all the time, and only some of it is there to work on them.
         self.ratio = self._detector.after_push(
@@ -135,7 +140,7 @@ class Pace:
             arrived=came * (1 + self.overhead / self._work) * (self._time - self._told),
             served=served,
             seconds=seconds,
-            queued=more + came * (min(self._began - self._cut, self.overhead) + now - self._began),
+            queued=expected - self._done + came * (min(self._began - self._cut, self.overhead) + now - self._began),
             waited=self._worked + now - self._began,
             capacity=capacity,
         )
