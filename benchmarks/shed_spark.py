@@ -60,7 +60,7 @@ SCHEMA = "ts timestamp, type string, k long, x double, n long"
 
 
 def run(quick: bool, progress: Steps) -> Result:
-    calm, over = (8.0, 10.0) if quick else (15.0, 45.0)
+    calm, over = (8.0, 10.0) if quick else (12.0, 30.0)
     names = list(STRATEGIES)[:2] if quick else list(STRATEGIES)
     rows: list[dict[str, Value]] = []
     spark = session("benchmark", cores=CORES, **{key.replace(".", "__"): value for key, value in SETTINGS.items()})
@@ -87,7 +87,7 @@ def _measured(spark: SparkSession, shed: Any, calm: float, over: float) -> dict[
         query = writer.outputMode("append").start()
         try:
             _write(place, "first", 0, time.time(), RATE)
-            while not query.recentProgress or not query.recentProgress[-1].numInputRows:  # until all is loaded
+            while not any(step.numInputRows for step in query.recentProgress):  # until all is loaded
                 if query.awaitTermination(1):
                     raise RuntimeError(f"the query ended: {query.exception()}")
             _feed(place, calm, over)
