@@ -1,8 +1,8 @@
 """Does a stream on Spark keep its latency bound when more events come than it can take?
 
 Spark on this machine, in local mode. Every quarter of a second a file of events comes, at a rate that can be taken for
-some seconds and at five times that rate afterwards; as most of the work is on pairs of events in a window, that is more
-than ten times the work. What is measured is, for each micro-batch, how old the oldest of its events was when the
+some seconds and at three times that rate afterwards; as most of the work is on pairs of events in a window, that is
+about nine times the work. What is measured is, for each micro-batch, how old the oldest of its events was when the
 micro-batch had ended: over those that began in the second half of the overload.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CORES = 2
 RATE = 4_000
-TIMES = 5
+TIMES = 3
 """So many times as many events come under overload."""
 TICK = 0.25
 BOUND = 4.0

@@ -43,12 +43,12 @@ def matches(rows: list[Row]) -> dict[str, Counter[tuple[Any, ...]]]:
 def test_armed_and_then_too_much(stream: Callable[[pa.Schema], Stream]) -> None:
     from cepheid.spark import match
 
-    events = made_events(3_000)
+    events = made_events(2_500)
     source = stream(SCHEMA).write(events[:500], events[500:1_000])
 
     def run(**shed: Any) -> tuple[dict[str, Counter[tuple[Any, ...]]], Counter[str]]:
         strategy = cepheid.HSpice(weights={"often": 2}, observations=500, **shed)
-        frame = match(PATTERNS, source.read(), allowed_lateness=0, shards=2, shed=strategy)
+        frame = match(PATTERNS, source.read(), allowed_lateness=0, shards=1, shed=strategy)
         rows, progress = source.run(frame)
         counts: Counter[str] = Counter()
         for step in progress:
@@ -61,7 +61,7 @@ def test_armed_and_then_too_much(stream: Callable[[pa.Schema], Stream]) -> None:
     assert not counts["dropping per mille"]
     assert not counts["dropped events"] + counts["dropped pairs"] + counts["lost matches"]
     # Where all work takes too long, all that may be dropped is.
-    source.write(*(events[start : start + 500] for start in range(1_000, 3_000, 500)))
+    source.write(*(events[start : start + 500] for start in range(1_000, 2_500, 500)))
     under, counts = run(latency_bound="1 ms")
     every = matches(cepheid.match(PATTERNS, pa.Table.from_pylist(events, SCHEMA)).to_pylist())
     rest = {name: found - armed[name] for name, found in every.items()}
