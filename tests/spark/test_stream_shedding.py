@@ -68,7 +68,7 @@ def test_armed_and_then_too_much(stream: Callable[[pa.Schema], Stream]) -> None:
     assert under["alarm"] == rest["alarm"] != Counter()
     for name in ("often", "anywhere"):
         assert not under[name] - rest[name]
-        assert under[name].total() < rest[name].total()
+    assert under["often"].total() < rest["often"].total()
     assert counts["dropping per mille"]
     assert counts["dropped events"] + counts["dropped pairs"]
     assert counts["overhead milliseconds"]
