@@ -21,9 +21,8 @@ from cepheid.cli.bench import Result, Steps
 from cepheid.engine.ingest import EventColumns
 from cepheid.local.match import BATCH, prepare
 from cepheid.local.signals import Stop
-from cepheid.local.stream.batching import BatchSize
 from cepheid.local.stream.queue import Chunk
-from cepheid.local.stream.runner import SLICE
+from cepheid.shed.batching import SLICE, BatchSize
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -38,6 +38,14 @@ def test_a_micro_batch() -> None:
     assert batch.example == "{}"
 
 
+def test_what_was_dropped() -> None:
+    counted = {"dropping per mille": 250, "lost matches": 12, "overhead milliseconds": 400}
+    batch = micro_batch(progress(3, observedMetrics={"cepheid": counted}), [])
+    assert (batch.dropping, batch.lost, batch.overhead) == (0.25, 12, 0.4)
+    both = history.joined(batch, micro_batch(progress(4), []))
+    assert (both.dropping, both.lost) == (0.25, 12)
+
+
 def test_files_that_wait() -> None:
     sources = [{"latestOffset": None, "endOffset": {"logOffset": 3}, "metrics": {"numFilesOutstanding": "4"}}]
     batch = micro_batch(progress(0, sources=sources), [])

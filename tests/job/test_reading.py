@@ -75,7 +75,8 @@ def test_everything_that_can_be_said(folder: Path) -> None:
         events: {time: ts, type: null, tie_breaker: seq}
         engine: {planner: greedy, negation: post, max_partial_matches: 1000, shards: 4, allowed_lateness: 1.5 minutes,
           late_events: late, adapt: true, check_every: 10 minutes, migrate: parallel,
-          share: {search: tabu, neighbourhood: vertex, k: 8, seconds: 0.5, seed: 3, descend: false}}
+          share: {search: tabu, neighbourhood: vertex, k: 8, seconds: 0.5, seed: 3, descend: false},
+          shed: {strategy: hspice, latency_bound: 12 seconds, safety: 0.7, weights: {up: 5}}}
         sink: {format: kafka, servers: one:9092, topic: matches, key: account}
         checkpoint: state
         trigger: 5 seconds
@@ -94,6 +95,7 @@ def test_everything_that_can_be_said(folder: Path) -> None:
     assert (options["adapt"], options["check_every"], options["migrate"]) == (True, "10 minutes", "parallel")
     assert options["share"] == cepheid.Sharing("tabu", "vertex", k=8, seconds=0.5, seed=3, descend=False)
     assert options["late_events"] == str(folder / "late")
+    assert options["shed"] == cepheid.HSpice("12 seconds", 0.7, {"up": 5})
 
 
 @pytest.mark.parametrize("every", ["500", "500 events", "10 minutes"])
@@ -172,6 +174,17 @@ def test_all_mistakes_at_once(folder: Path) -> None:
         ({"engine": "{share: {search: taboo}}"}, "engine.share.search", "did you mean 'tabu'?"),
         ({"engine": "{share: {k: 1}}"}, "engine.share.k", "2 or more"),
         ({"engine": "{share: {seconds: -1}}"}, "engine.share.seconds", "0 or more"),
+        ({"engine": "{shed: {strategy: hspice, latency_bound: 5 seconds}}"}, "engine.shed", "they wait"),
+        ({"engine": "{shed: {strategy: hspcie, latency_bound: 5 seconds}}"}, "engine.shed.strategy", "did you mean 'hspice'"),
+        ({"engine": "{shed: {latency_bound: 5 seconds}}"}, "engine.shed.strategy", "one of hspice, espice"),
+        ({"engine": "{shed: {strategy: cost}}"}, "engine.shed.latency_bound", "such as 5 seconds"),
+        ({"engine": "{shed: {strategy: cost, latency_bound: soon}}"}, "engine.shed.latency_bound", "found: text 'soon'"),
+        ({"engine": "{shed: {strategy: cost, latency_bound: 5 s, safty: 0.5}}"}, "engine.shed.safty", "did you mean 'safety'?"),
+        ({"engine": "{shed: {strategy: cost, latency_bound: 5 s, safety: 2}}"}, "engine.shed.safety", "between 0 and 1"),
+        ({"engine": "{shed: {strategy: cost, latency_bound: 5 s, weights: {a: -1}}}"}, "engine.shed.weights.a", "0 or more"),
+        ({"engine": "{shed: {strategy: cost, latency_bound: 5 s, weights: {pattern_7: 1}}}"}, "engine.shed.weights.pattern_7", "no pattern of that name"),
+        ({"engine": "{shed: {strategy: cost, latency_bound: 5 s}}", "trigger": "3 s"}, "engine.shed.latency_bound", "twice the trigger"),
+        ({"engine": "{shed: hspice}", "mode": "stream"}, "engine.shed", "a mapping"),
         ({"mode": "stream"}, "engine.allowed_lateness", "how late an event may come"),
         ({"mode": "stream", "sink": "{format: parquet, path: x}"}, "checkpoint", "needs a checkpoint"),
         ({"mode": "stream", "sink": "{format: csv, path: x, mode: overwrite}"}, "sink.mode", "a stream adds"),

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import cepheid
 from cepheid.job import parse_job
+from cepheid.job.description import EngineOptions
 from cepheid.job.outcome import MicroBatch, Outcome, Timeline
+from cepheid.job.progress import line_of, show_summary
 from cepheid.job.report import page, write_report
 
 START = dt.datetime(2024, 5, 17, 8, tzinfo=dt.timezone.utc)
@@ -121,6 +125,21 @@ def test_a_stream(outcome: Outcome) -> None:
     for text in ("Events in a second", "Megabytes of state", "Not read yet (files)", "late events", "stopped"):
         assert text in html
     tags_of(html)
+
+
+def test_a_stream_that_dropped_work(outcome: Outcome) -> None:
+    shed = {"strategy": "cost", "latency_bound": "2 seconds"}
+    job = outcome.job.model_copy(update={"engine": EngineOptions.model_validate({"shed": shed})})
+    batches = [MicroBatch(n, START, 0.5, 100, 10, dropping=n / 4, lost=n, overhead=0.9) for n in range(3)]
+    dropped = replace(outcome, job=job, batches=batches, timeline=None, matches=30, lost=10)
+    html = page(dropped)
+    assert "Per cent of the work that was dropped" in html
+    assert "matches lost to overload" in html
+    text = io.StringIO()
+    show_summary(dropped, Console(file=text, width=200))
+    assert "work was dropped in 2 micro-batches; recall about 75.0 %" in text.getvalue()
+    assert "the latency bound of 2 s cannot be kept: a micro-batch takes 0.9 s" in text.getvalue()
+    assert "drops 25 %" in line_of(batches[1], 100, 10, 0, START)
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cepheid.local.stream.batching import BatchSize
+from cepheid.shed.batching import BatchSize
 from cepheid.shed.detector import OverloadDetector
 
 MU = 10_000.0

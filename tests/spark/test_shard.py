@@ -20,8 +20,9 @@ from cepheid.engine.ingest import EventColumns
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.spark import shard as shards
 from cepheid.spark.pack import from_bytes, to_bytes
+from cepheid.spark.part import Job
 from cepheid.spark.record import Record, StateError
-from cepheid.spark.shard import Job, Shard
+from cepheid.spark.shard import Shard
 from tests.contracts.test_engine_is_exact import Case, canonical, expected, schema
 from tests.strategies import patterns, patterns_with_streams
 

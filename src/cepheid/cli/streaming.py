@@ -15,7 +15,6 @@ from rich.status import Status
 from rich.text import Text
 
 from cepheid.language.pattern import Pattern
-from cepheid.language.problems import closest
 from cepheid.local.stream.addresses import source_at
 from cepheid.local.stream.kafka import KafkaSource
 from cepheid.local.stream.metrics import Second
@@ -23,16 +22,10 @@ from cepheid.local.stream.result import StreamResult
 from cepheid.local.stream.run import run
 from cepheid.local.stream.runner import StreamError
 from cepheid.local.stream.sources import Replay, Source
+from cepheid.shed.strategies import Strategy, strategy_called
 
 QUIET = 10.0
 """Where there is no terminal, seconds from one line to the next."""
-STRATEGIES = {
-    "hspice": "HSpice",
-    "espice": "ESpice",
-    "pspice": "PSpice",
-    "sampling": "WeightedSampling",
-    "cost": "CostAware",
-}
 TYPES = {"timestamp": pa.timestamp("us"), "boolean": pa.bool_(), "long": pa.int64(), "int": pa.int64()}
 """Words for types that Arrow has other names for."""
 
@@ -69,17 +62,14 @@ def schema_from(text: str) -> pa.Schema:
     return pa.schema(fields)
 
 
-def strategy_from(name: str | None, bound: str, safety: float) -> Any:
+def strategy_from(name: str | None, bound: str, safety: float) -> Strategy | None:
     if name is None:
         return None
-    import cepheid
-
-    if name not in STRATEGIES:
-        hint = closest(name, STRATEGIES)
-        raise ValueError(
-            f"--shed is one of {', '.join(STRATEGIES)}; got {name!r}." + (f" Hint: {hint}" if hint else "")
-        )
-    return getattr(cepheid, STRATEGIES[name])(latency_bound=bound, safety=safety)
+    try:
+        kind = strategy_called(name)
+    except ValueError as error:
+        raise ValueError(f"--shed is {error}") from None
+    return kind(latency_bound=bound, safety=safety)
 
 
 def run_stream(

@@ -129,6 +129,11 @@ class Engine:
         named |= {self.columns.time, self.columns.type or "", self.columns.tie_breaker or ""}
         return [name for name in events.names if name in named]
 
+    def limited_to(self, patterns: Sequence[Pattern]) -> Engine:
+        """The same with some of its patterns, which have names."""
+        shed = None if self.shed is None else self.shed.for_patterns([str(pattern.name) for pattern in patterns])
+        return replace(self, patterns=tuple(patterns), shed=shed)
+
     def _normals(self) -> tuple[NormalForm, ...]:
         return tuple(normalise(pattern) for pattern in self._named())
 

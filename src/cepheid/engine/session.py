@@ -20,7 +20,7 @@ from cepheid.engine.negation import REJECTED
 from cepheid.engine.output import Output
 from cepheid.engine.planning import Planning
 from cepheid.engine.program import BranchProgram
-from cepheid.engine.snapshot import Arrays, below, from_array, pack, plan_to_json, prefixed, to_array
+from cepheid.engine.snapshot import Arrays, below, from_array, pack, plan_to_json, prefixed, to_array, unpack
 from cepheid.engine.state import State
 from cepheid.engine.tally import CANDIDATES, Tally
 from cepheid.engine.vector import MICROSECONDS
@@ -195,6 +195,44 @@ class Session:
             **lost.report(),
         }
 
+    def shedding_model(self) -> bytes | None:
+        """What was learned for shedding, apart from the rest of the state; None as long as there is no model.
+
+        It is for sessions that are made again by pushing their events again: :meth:`resume_shedding` takes it.
+        """
+        self._catch_up()
+        shedders = [state.shedder for state in self._states if state.shedder is not None]
+        if not any(shedder.model.ready for shedder in shedders):
+            return None
+        arrays: Arrays = {}
+        for place, shedder in enumerate(shedders):
+            arrays |= prefixed(f"shedding {place}", shedder.dump())
+        return pack(arrays, {**self._what(), "shedding": [shedder.meta() for shedder in shedders]})
+
+    def resume_shedding(self, model: bytes) -> bool:
+        """Go on with what another session had learned; False, and nothing happens, if its plans were others.
+
+        >>> import cepheid, pyarrow
+        >>> strategy = cepheid.HSpice(observations=100)
+        >>> engine = cepheid.Engine([cepheid.parse("PATTERN SEQ(A a, B b) WITHIN 10")], shed=strategy)
+        >>> events = pyarrow.table({"ts": range(1000), "type": ["A", "B"] * 500})
+        >>> session = engine.open()
+        >>> pushed = [session.push(events.slice(start, 500)).num_rows for start in (0, 500)]
+        >>> model = session.shedding_model()
+        >>> other = engine.open()
+        >>> schema = other.prepare(events.schema)
+        >>> other.shedding()["ready"], other.resume_shedding(model), other.shedding()["ready"]
+        (False, True, True)
+        """
+        arrays, meta = unpack(model)
+        states = [state for state in self._states if state.shedder is not None]
+        if any(meta[name] != found for name, found in self._what().items()) or len(states) != len(meta["shedding"]):
+            return False
+        self._catch_up()
+        for place, (state, found) in enumerate(zip(states, meta["shedding"], strict=True)):
+            state.resume_shedding(below(f"shedding {place}", arrays), found)
+        return True
+
     @property
     def events(self) -> int:
         """How many events came in time."""
@@ -351,8 +389,7 @@ class Session:
         """The state as bytes; :meth:`Engine.restore` goes on exactly there."""
         self._catch_up()
         meta = {
-            "patterns": [str(pattern) for pattern in self._patterns],
-            "plans": [plan_to_json(self._plans[b]) for n in self._normals for b in n.branches],
+            **self._what(),
             "columns": [self._columns.time, self._columns.type, self._columns.tie_breaker],
             "watermark": self._watermark,
             "closed": self._closed,
@@ -369,6 +406,12 @@ class Session:
         for place, late in enumerate(self._late):
             arrays[f"late {place}"] = to_array(late.schema, [late])
         return pack(arrays, meta)
+
+    def _what(self) -> dict[str, Any]:
+        return {
+            "patterns": [str(pattern) for pattern in self._patterns],
+            "plans": [plan_to_json(self._plans[b]) for n in self._normals for b in n.branches],
+        }
 
     def load(self, arrays: Arrays, meta: dict[str, Any]) -> None:
         """Take the state of a snapshot of the same patterns."""

@@ -290,7 +290,11 @@ class State:
         if self._positions is not None:
             self._positions.load(below("positions", arrays))
         if self.shedder is not None and meta.get("shedding"):
-            self.shedder.load(below("shedding", arrays), meta["shedding"], self.runs, self._reads)
+            self.resume_shedding(below("shedding", arrays), meta["shedding"])
+
+    def resume_shedding(self, arrays: Arrays, meta: dict[str, Any]) -> None:
+        assert self.shedder is not None
+        self.shedder.load(arrays, meta, self.runs, self._reads)
 
     # --- one push
 

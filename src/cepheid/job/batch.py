@@ -88,6 +88,7 @@ def match_options(job: Job) -> dict[str, Any]:
         "check_every": job.engine.check_every,
         "migrate": job.engine.migrate,
         "share": job.engine.sharing,
+        "shed": job.engine.shedding,
         "max_partial_matches": job.engine.max_partial_matches,
     }
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from cepheid import workloads
-from cepheid.job.description import is_local, located
+from cepheid.job.description import interval, is_local, located
 from cepheid.job.environment import is_name, names_in
 from cepheid.job.problems import FieldProblem
 from cepheid.job.yaml_text import Document, Place, path_text
@@ -54,6 +54,12 @@ def _stream_only(values: Values, folder: Path) -> Found:
     for name in ("allowed_lateness", "late_events"):
         if _at(values, "engine", name) is not None:
             yield ("engine", name), "a batch has no late events", "say mode: stream, or leave it away"
+    if _at(values, "engine", "shed") is not None:
+        yield (
+            ("engine", "shed"),
+            "the events of a batch do not come too fast: they wait",
+            "say mode: stream, or leave it",
+        )
     source = _at(values, "source", "format")
     if source in ("rate", "socket"):
         yield ("source", "format"), f"{source} is a stream, and this job is a batch", "say mode: stream"
@@ -66,6 +72,23 @@ def _lateness(values: Values, folder: Path) -> Found:
     if _mode(values) == "stream" and _at(values, "engine", "allowed_lateness") is None:
         help_ = "engine: {allowed_lateness: 10 seconds}; the longer, the later matches with NOT come out"
         yield ("engine", "allowed_lateness"), "a stream needs to know how late an event may come", help_
+
+
+def _bound(values: Values, folder: Path) -> Found:
+    """An event may wait for a trigger, and then for its micro-batch."""
+    shed = _at(values, "engine", "shed")
+    bound = _nanoseconds(shed.get("latency_bound")) if isinstance(shed, Mapping) else None
+    trigger = _nanoseconds(values.get("trigger"))
+    if bound is not None and trigger is not None and 2 * trigger > bound:
+        said = f"events wait for {values['trigger']} until a micro-batch starts, and then for the micro-batch"
+        yield ("engine", "shed", "latency_bound"), said, "say at least twice the trigger, or leave the trigger away"
+
+
+def _nanoseconds(length: object) -> int | None:
+    try:
+        return interval(length).nanoseconds if isinstance(length, str) else None
+    except ValueError:
+        return None
 
 
 def _checkpoint(values: Values, folder: Path) -> Found:
@@ -164,6 +187,7 @@ CHECKS: tuple[Callable[[Values, Path], Found], ...] = (
     _variables,
     _stream_only,
     _lateness,
+    _bound,
     _checkpoint,
     _schema,
     _paths,

@@ -15,6 +15,7 @@ from cepheid.engine.engine import NEGATIONS
 from cepheid.language.values import UNITS, Interval
 from cepheid.plan.planner import PLANNERS
 from cepheid.plan.sharing.plan import MODES, Sharing
+from cepheid.shed.strategies import STRATEGIES, Strategy, strategy_called
 
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zµμ]+)", re.IGNORECASE)
 
@@ -256,6 +257,25 @@ Share = Annotated[
 ]
 
 
+def _safe(part: float) -> float:
+    if not 0 < part < 1:
+        raise ValueError("a part of the latency bound, between 0 and 1")
+    return part
+
+
+class ShedOptions(Part):
+    """What to drop under overload, as the strategies such as ``cepheid.HSpice`` describe it."""
+
+    strategy: Annotated[str, _one_of(*STRATEGIES)]
+    latency_bound: Length
+    safety: Annotated[float, AfterValidator(_safe)] = 0.8
+    weights: Mapping[str, Annotated[float, Field(ge=0)]] = {}
+    observations: Count = 20_000
+
+    def made(self) -> Strategy:
+        return strategy_called(self.strategy)(**self.model_dump(exclude={"strategy"}))
+
+
 class EngineOptions(Part):
     """As for ``cepheid.spark.match``. ``allowed_lateness``: a number where times are numbers."""
 
@@ -266,6 +286,7 @@ class EngineOptions(Part):
     order: Texts | None = None
     negation: Annotated[str, _one_of(*NEGATIONS)] = "auto"
     share: Share | None = None
+    shed: ShedOptions | None = None
     max_partial_matches: Count = 100_000_000
     shards: Count | None = None
     allowed_lateness: Length | int | None = None
@@ -275,6 +296,10 @@ class EngineOptions(Part):
     def sharing(self) -> str | Sharing | None:
         """As ``cepheid.match`` takes it."""
         return self.share.sharing() if isinstance(self.share, SharingOptions) else self.share
+
+    @property
+    def shedding(self) -> Strategy | None:
+        return None if self.shed is None else self.shed.made()
 
 
 class SparkSettings(Part):

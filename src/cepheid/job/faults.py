@@ -13,6 +13,7 @@ from cepheid.job.environment import shown
 from cepheid.job.problems import FieldProblem
 from cepheid.job.yaml_text import Document, Place, path_text
 from cepheid.language.problems import closest, one_of
+from cepheid.shed.strategies import STRATEGIES
 
 _TAGS: dict[str, type[BaseModel]] = {
     "files": d.Files,
@@ -143,6 +144,8 @@ def _model(place: Place, fault: ErrorDetails) -> type[BaseModel]:
             return _SINK_TAGS[tag]
         case ("engine", "share", *_) if len(place) > 2:
             return d.SharingOptions
+        case ("engine", "shed", *_) if len(place) > 2:
+            return d.ShedOptions
     parts: dict[str | int, type[BaseModel]] = {
         "events": d.EventColumns, "engine": d.EngineOptions, "spark": d.SparkSettings
     }  # fmt: skip
@@ -159,6 +162,8 @@ def _about(place: Place) -> str | None:
     known: dict[Place, str] = {
         ("source",): f"where the events come from: format: {', '.join(d.SOURCES)}; or workload: a generator",
         ("sink",): f"where the matches go: format: {', '.join(d.SINKS)}",
+        ("engine", "shed", "strategy"): f"one of {', '.join(STRATEGIES)}",
+        ("engine", "shed", "latency_bound"): "how long an event may take, such as 5 seconds",
         ("patterns",): "a file of patterns, or a list of such files",
     }
     return known.get(place)

@@ -21,7 +21,7 @@ class History:
 
     def __init__(self) -> None:
         self.batches: list[MicroBatch] = []
-        self.count = self.events = self.matches = self.late = 0
+        self.count = self.events = self.matches = self.late = self.lost = 0
         self.matches_of: Counter[str] = Counter()
         self.examples: list[str] = []
         self._last: tuple[Any, ...] | None = None
@@ -41,6 +41,7 @@ class History:
         self.events += batch.events
         self.matches += batch.matches
         self.late += batch.late
+        self.lost += batch.lost
         self.matches_of.update(batch.matches_of)
         if batch.example is not None and len(self.examples) < 100:
             self.examples.append(batch.example)
@@ -56,7 +57,8 @@ def joined(first: MicroBatch, last: MicroBatch | None = None) -> MicroBatch:
         return first
     return replace(
         last, at=first.at, seconds=first.seconds + last.seconds, events=first.events + last.events,
-        matches=first.matches + last.matches, late=first.late + last.late,
+        matches=first.matches + last.matches, late=first.late + last.late, lost=first.lost + last.lost,
+        dropping=max(first.dropping, last.dropping),
         matches_of=dict(Counter(first.matches_of) + Counter(last.matches_of)), example=first.example or last.example,
     )  # fmt: skip
 
@@ -82,6 +84,9 @@ def micro_batch(progress: Mapping[str, Any], patterns: Sequence[str]) -> MicroBa
         behind_unit=unit,
         state_bytes=shards.get("kept bytes") or 0,
         example=example.get("match") if isinstance(example, Mapping) else None,
+        dropping=(shards.get("dropping per mille") or 0) / 1000,
+        lost=shards.get("lost matches") or 0,
+        overhead=(shards.get("overhead milliseconds") or 0) / 1000,
     )
 
 

@@ -17,7 +17,9 @@ class MicroBatch:
     """What a stream reported about one of its micro-batches.
 
     ``at``: when it began. ``seconds``: how long it took. ``behind``: what the source has that was not read yet, in
-    units of ``behind_unit``. ``state_bytes``: how much the stream has to remember.
+    units of ``behind_unit``. ``state_bytes``: how much the stream has to remember. ``dropping``: the share of the work
+    that was dropped, in the shard that dropped most; ``lost``: the matches that this is expected to have cost.
+    ``overhead``: with shedding, the seconds that it takes whatever is dropped.
     """
 
     number: int
@@ -33,6 +35,9 @@ class MicroBatch:
     behind_unit: str = ""
     state_bytes: int = 0
     example: str | None = None
+    dropping: float = 0.0
+    lost: int = 0
+    overhead: float = 0.0
 
     @property
     def rate(self) -> float:
@@ -80,6 +85,7 @@ class Outcome:
     explanation_note: str = ""
     stopped: bool = False
     where: str | None = None
+    lost: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property

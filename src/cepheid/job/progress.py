@@ -90,6 +90,8 @@ def line_of(batch: MicroBatch, events: int, matches: int, late: int, now: dt.dat
         parts.append(f"{batch.behind:,} {batch.behind_unit} to read")
     if late:
         parts.append(f"{late:,} late")
+    if batch.dropping:
+        parts.append(f"drops {100 * batch.dropping:.0f} %")
     if batch.state_bytes:
         parts.append(f"state {batch.state_bytes / 1e6:.1f} MB")
     return f"micro-batch {batch.number}: {', '.join(parts)}, {batch.seconds:.2f} s"
@@ -127,10 +129,28 @@ def show_summary(outcome: Outcome, out: Console) -> None:
         )
     if outcome.late:
         out.print(f"{_count(outcome.late, 'event')} came too late")
+    _show_shedding(outcome, out)
     if outcome.stopped:
         out.print("stopped; a run with the same checkpoint goes on from here" if outcome.job.checkpoint else "stopped")
     if outcome.where is not None and outcome.matches:
         out.print(f"matches are in {outcome.where}", markup=False)
+
+
+def _show_shedding(outcome: Outcome, out: Console) -> None:
+    shed = outcome.job.engine.shedding
+    if shed is None:
+        return
+    dropping = sum(batch.dropping > 0 for batch in outcome.batches)
+    if dropping:
+        recall = outcome.matches / max(outcome.matches + outcome.lost, 1)
+        out.print(f"work was dropped in {_count(dropping, 'micro-batch')}; recall about {100 * recall:.1f} %")
+    overhead = outcome.batches[-1].overhead if outcome.batches else 0.0
+    if 2 * overhead > shed.safety * shed.seconds:
+        out.print(
+            f"the latency bound of {shed.seconds:g} s cannot be kept: a micro-batch takes {overhead:.1f} s whatever is "
+            "dropped, and an event may wait for two of them",
+            style="yellow",
+        )
 
 
 def _count(count: int, word: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -13,7 +13,7 @@ from cepheid.job.faults import faults_in, found
 from cepheid.job.problems import FieldProblem, JobError
 from cepheid.job.yaml_text import Document, load, path_text
 from cepheid.language.pattern import Pattern, with_names
-from cepheid.language.problems import PatternError
+from cepheid.language.problems import PatternError, closest
 from cepheid.pattern.read import parse_all
 
 
@@ -52,6 +52,8 @@ def parse_job(text: str, *, name: str = "<job>", folder: str | Path = ".", check
     if check:
         problems += problems_in(document, folder)
         wrong = _wrong_patterns(document, folder, problems)
+        if job is not None and not wrong and not any(problem.field.startswith("patterns") for problem in problems):
+            problems += _unknown_weights(document, job)
     if problems or wrong or job is None:
         raise JobError(name, problems, wrong)
     return job
@@ -79,6 +81,18 @@ def _validated(document: Document, folder: Path, problems: list[FieldProblem]) -
     if "folder" in values:
         problems.append(FieldProblem("folder", "there is no such field", line=document.line(("folder",))))
     return job.model_copy(update={"folder": folder})
+
+
+def _unknown_weights(document: Document, job: Job) -> Iterator[FieldProblem]:
+    """Weights of patterns that there are not."""
+    names = [pattern.name or "" for pattern in read_patterns(job)]
+    for name in {} if job.engine.shed is None else job.engine.shed.weights:
+        if name not in names:
+            place = ("engine", "shed", "weights", name)
+            near = closest(name, names) or f"there are {', '.join(names)}"
+            yield FieldProblem(
+                path_text(place), "there is no pattern of that name", hint=near, line=document.line(place)
+            )
 
 
 def _wrong_patterns(document: Document, folder: Path, problems: list[FieldProblem]) -> list[str]:

@@ -65,6 +65,8 @@ def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:
         last = outcome.batches[-1]
         yield "micro-batches", f"{last.number - outcome.batches[0].number + 1:,}"
         yield "MB of state at the end", f"{last.state_bytes / 1e6:,.1f}"
+    if any(batch.dropping for batch in outcome.batches):
+        yield "matches lost to overload, as estimated", f"{outcome.lost:,}"
     if outcome.late:
         yield "late events", f"{outcome.late:,}"
 
@@ -175,6 +177,9 @@ def _by_batch(batches: Sequence[MicroBatch]) -> Iterator[str]:
     yield f"<h3>Matches of each micro-batch</h3>{charts.bars(matches, MATCHES, when)}"
     took = spans([b.seconds for b in batches], "s", busy=True)
     yield f"<h3>Seconds that a micro-batch took</h3>{charts.bars(took, OTHER, when)}"
+    if any(b.dropping for b in batches):
+        dropped = spans([100 * b.dropping for b in batches], "%")
+        yield f"<h3>Per cent of the work that was dropped</h3>{charts.steps(dropped, OTHER, when)}"
     if any(b.state_bytes for b in batches):
         size = spans([b.state_bytes / 1e6 for b in batches], "MB")
         yield f"<h3>Megabytes of state</h3>{charts.steps(size, OTHER, when)}"

@@ -65,7 +65,7 @@ def run_stream(
         explanation, note = _explained(spark, job, patterns, scratch)
     return Outcome(
         job, patterns, began, seconds, history.events, history.matches, dict(history.matches_of), first, first_note,
-        history.late, history.batches, None, explanation, note, stop.asked, where_to(job),
+        history.late, history.batches, None, explanation, note, stop.asked, where_to(job), history.lost,
     )  # fmt: skip
 
 

@@ -33,7 +33,8 @@ HOLD = 1 / 8
 class OverloadDetector:
     """Asked after each push; answers which share of the work to drop from now on.
 
-    Keeps no clock of its own: the caller says what time it is, in seconds. ``latency_bound`` is in seconds too.
+    Keeps no clock of its own: the caller says what time it is, in seconds. ``latency_bound`` is in seconds too, and may
+    be set anew between two pushes.
 
     >>> detector = OverloadDetector(1.0, safety=0.8)
     >>> detector.after_push(0.05, arrived=50, served=50, seconds=0.05, queued=9, waited=0.0)
@@ -74,10 +75,10 @@ class OverloadDetector:
         self,
         now: float,
         *,
-        arrived: int,
+        arrived: float,
         served: int,
         seconds: float,
-        queued: int,
+        queued: float,
         waited: float,
         capacity: float | None = None,
     ) -> float:
@@ -141,7 +142,7 @@ class _Rate:
     def value(self) -> float:
         return self._events / self._seconds if self._seconds else 0.0
 
-    def add(self, events: int, seconds: float) -> None:
+    def add(self, events: float, seconds: float) -> None:
         fade = math.exp(-seconds / self._memory)
         self._events = self._events * fade + events
         self._seconds = self._seconds * fade + seconds

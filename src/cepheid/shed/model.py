@@ -68,7 +68,8 @@ class ThresholdArray:
         before = np.diff(self.dropped, prepend=0.0)
         before = (self.dropped - before)[:, None]
         equal = np.maximum(self.dropped[:, None] - before, 1e-300)
-        parts: Numbers = np.clip((pairs[None, :] - before) / equal, 0.0, 1.0)
+        with np.errstate(over="ignore"):  # of what has no pairs, all or nothing
+            parts: Numbers = np.clip((pairs[None, :] - before) / equal, 0.0, 1.0)
         return parts[self.rank]
 
 

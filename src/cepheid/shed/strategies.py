@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from cepheid.language import syntax as s
-from cepheid.language.problems import CepheidError
+from cepheid.language.problems import CepheidError, closest
 from cepheid.language.reader import read_length
 from cepheid.language.values import Interval
 
@@ -66,6 +66,10 @@ class Strategy:
             raise TypeError(f"latency_bound is text such as '1 second', a timedelta or seconds; got {given!r}")
         return float(given)
 
+    def for_patterns(self, names: Collection[str]) -> Strategy:
+        """The same for some of the patterns, with the weights that are theirs."""
+        return replace(self, weights={name: weight for name, weight in self.weights.items() if name in names})
+
 
 @dataclass(frozen=True)
 class HSpice(Strategy):
@@ -94,6 +98,28 @@ class CostAware(Strategy):
     For each of the ways it reckons, from what was seen, how much work would be left and which matches would be lost,
     with all that follows from each drop; so it drops no more than it is asked to.
     """
+
+
+STRATEGIES: Mapping[str, type[Strategy]] = {
+    "hspice": HSpice,
+    "espice": ESpice,
+    "pspice": PSpice,
+    "sampling": WeightedSampling,
+    "cost": CostAware,
+}
+"""By the words that stand for them on the command line and in jobs."""
+
+
+def strategy_called(word: str) -> type[Strategy]:
+    """The strategy that a word stands for.
+
+    >>> strategy_called("hspice")(latency_bound="2 seconds").seconds
+    2.0
+    """
+    if word not in STRATEGIES:
+        hint = closest(word, STRATEGIES)
+        raise ValueError(f"one of {', '.join(STRATEGIES)}; got {word!r}." + (f" Hint: {hint}" if hint else ""))
+    return STRATEGIES[word]
 
 
 def checked_strategy(shed: object, patterns: Sequence[str]) -> Strategy:

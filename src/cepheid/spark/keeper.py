@@ -6,11 +6,17 @@ import pickle
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from cepheid.engine.warming import warm_up
+from cepheid.shed.pace import Pace
 
 if TYPE_CHECKING:
-    from cepheid.spark.shard import Job, Shard
+    from cepheid.spark.part import Job
+    from cepheid.spark.shard import Shard
 
+ShardName: TypeAlias = "tuple[str, int]"
+"""The query, and the number of the shard in it."""
 IDLE = 900.0
 """Seconds after which a shard that nobody asks for is given up: it is elsewhere now."""
 
@@ -37,11 +43,19 @@ class Keeping(Protocol):
     """What a worker asks of a keeper, in its own process or in another."""
 
     def push(
-        self, job: str, shard: str, version: str | None, packed: Sequence[bytes], watermark: int | None, new: str
+        self,
+        job: str,
+        shard: ShardName,
+        version: str | None,
+        packed: Sequence[bytes],
+        watermark: int | None,
+        new: str,
+        cut: float,
     ) -> Outcome | None:
         """The outcome of a push to a shard with this version of the state; None if there is no such shard.
 
-        Without a version, the shard is new. ``new``: the version that it has after this.
+        Without a version, the shard is new. ``new``: the version that it has after this. ``cut``: when the micro-batch
+        began, in seconds since 1970.
         """
 
     def knows(self, job: str) -> bool:
@@ -49,7 +63,9 @@ class Keeping(Protocol):
 
     def learn(self, job: str, pickled: bytes) -> None: ...
 
-    def restore(self, job: str, shard: str, record: str, log: Iterable[bytes], snapshots: Mapping[str, bytes]) -> None:
+    def restore(
+        self, job: str, shard: ShardName, record: str, log: Iterable[bytes], snapshots: Mapping[str, bytes]
+    ) -> None:
         """Make a shard from what was written down."""
 
 
@@ -65,15 +81,21 @@ class Keeper:
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
-        self._live: dict[tuple[str, str], _Live] = {}
+        self._paces: dict[tuple[str, float, float], Pace] = {}
+        self._live: dict[tuple[str, ShardName], _Live] = {}
 
     def knows(self, job: str) -> bool:
         return job in self._jobs
 
     def learn(self, job: str, pickled: bytes) -> None:
-        self._jobs[job] = pickle.loads(pickled)
+        found: Job = pickle.loads(pickled)
+        self._jobs[job] = found
+        if found.engine.shed is not None and not found.functions:
+            warm_up(found.engine, found.engine.patterns, found.events.empty_table(), found.engine.columns)
 
-    def restore(self, job: str, shard: str, record: str, log: Iterable[bytes], snapshots: Mapping[str, bytes]) -> None:
+    def restore(
+        self, job: str, shard: ShardName, record: str, log: Iterable[bytes], snapshots: Mapping[str, bytes]
+    ) -> None:
         from cepheid.spark.record import Record
         from cepheid.spark.shard import Shard
 
@@ -82,7 +104,14 @@ class Keeper:
         self._live[job, shard] = _Live(found.version, restored, time.monotonic())
 
     def push(
-        self, job: str, shard: str, version: str | None, packed: Sequence[bytes], watermark: int | None, new: str
+        self,
+        job: str,
+        shard: ShardName,
+        version: str | None,
+        packed: Sequence[bytes],
+        watermark: int | None,
+        new: str,
+        cut: float,
     ) -> Outcome | None:
         now = time.monotonic()
         live = self._live.pop((job, shard), None)  # if the push fails, it is gone
@@ -92,10 +121,20 @@ class Keeper:
             live = _Live(None, Shard(self._jobs[job]), now)
         if live is None or live.version != version:
             return None
-        outcome = live.shard.push(packed, watermark, new)
+        outcome = live.shard.push(packed, watermark, new, self._pace(job, shard), cut)
         self._live = {key: other for key, other in self._live.items() if now - other.used < IDLE}
         self._live[job, shard] = _Live(new, live.shard, now)
         return outcome
+
+    def _pace(self, job: str, shard: ShardName) -> Pace | None:
+        """One for all shards of a query in this process: they wait for each other."""
+        shed = self._jobs[job].engine.shed
+        if shed is None:
+            return None
+        key = shard[0], shed.seconds, shed.safety
+        if key not in self._paces:
+            self._paces[key] = Pace(shed.seconds, shed.safety)
+        return self._paces[key]
 
 
 HERE = Keeper()

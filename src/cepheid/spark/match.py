@@ -18,6 +18,7 @@ from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch
 from cepheid.pattern.normalise import normalise
 from cepheid.pattern.read import read_all
+from cepheid.shed.strategies import Strategy
 from cepheid.spark.batch import match_batch
 from cepheid.spark.columns import arrow_schema, needed_columns, refuse_dates
 from cepheid.stats.estimates import Estimates
@@ -41,6 +42,7 @@ def match(
     check_every: CheckEvery = None,
     migrate: Migration = "rebuild",
     share: Share = None,
+    shed: Strategy | None = None,
     max_partial_matches: int = 100_000_000,
 ) -> DataFrame:
     """All matches of patterns in a DataFrame of events, a row each; batch or streaming as the DataFrame is.
@@ -49,7 +51,9 @@ def match(
     ``shards``: how many tasks share the work; if not said, as many as keep all cores busy. In a stream,
     ``allowed_lateness`` says how late an event may come, such as ``"10 minutes"`` or, where time is a number, a number;
     ``late_events`` names a folder for those that come later, from which a second stream can read them. A batch has
-    neither. With ``adapt``, each task follows its own events; with ``share``, each plans for its own.
+    neither. With ``adapt``, each task follows its own events; with ``share``, each plans for its own. ``shed``, for
+    streams, says what to drop when micro-batches take so long that events would wait for longer than a bound, such as
+    ``cepheid.HSpice(latency_bound="5 seconds")``.
 
     With PARTITION BY, or conditions such as ``a.k = b.k`` that link all events of a match, the rows of a key go to one
     task, and a key with very many rows is cut into slices of time. Other patterns are matched in slices of time.
@@ -82,6 +86,7 @@ def match(
         check_every,
         migrate,
         share,
+        shed,
     )
     needed_columns(engine, [normalise(pattern) for pattern in named], schema)  # says now what would be wrong then
     engine.output_schema(schema)
@@ -91,6 +96,11 @@ def match(
         return match_stream(engine, df, shards=shards, allowed_lateness=allowed_lateness, late_events=late_events)
     if late_events is not None:
         raise ValueError("late_events is for streams: a batch has none, since all its events are there")
+    if shed is not None:
+        raise ValueError(
+            "shed is for streams: the events of a table do not come too fast, they wait. Leave it away, or match a "
+            "streaming DataFrame"
+        )
     estimate = not statistics and planner != "pattern_order" and order is None
     return match_batch(engine, df, shards=shards, estimate=estimate)
 

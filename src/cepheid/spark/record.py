@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cepheid.language.problems import CepheidError
@@ -27,7 +28,8 @@ class PartRecord:
 class Record:
     """The small value that says what else is in the state. The log has the entries from ``first`` up to ``next``.
 
-    ``wake``: the watermark at which the shard is to be asked again, events or not.
+    ``wake``: the watermark at which the shard is to be asked again, events or not. ``models``: what was learned for
+    shedding, by the names under which it lies with the snapshots.
     """
 
     version: str
@@ -38,6 +40,7 @@ class Record:
     next: int
     wake: int | None
     parts: tuple[PartRecord, ...]
+    models: Sequence[str] = ()
 
     def to_json(self) -> str:
         parts = [[list(p.patterns), p.since, p.snapshot] for p in self.parts]
@@ -56,7 +59,8 @@ class Record:
 
     @property
     def snapshots(self) -> list[str]:
-        return [part.patterns[0] for part in self.parts if part.snapshot]
+        """The names of all that lies apart."""
+        return [*(part.patterns[0] for part in self.parts if part.snapshot), *self.models]
 
 
 def check_shards(before: int, now: int) -> None:

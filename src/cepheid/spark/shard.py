@@ -9,58 +9,38 @@ lost are made again by pushing the log. For that to be exact, the log need not g
 - With CONSUME or windows of a number of events there is no such bound. Such a pattern has a session of its own, of
   which a snapshot is written whenever the log since the last one has grown as long as it; the log goes back to it.
 
+With shedding, the log also says which share of the work was dropped from each micro-batch, so that sessions which are
+made again drop about as much. What has been learned for it is in snapshots; where there are none, it is written down by
+itself, as often as a snapshot would be.
+
 Patterns may come and go between two runs of a query. One that is new sees the events from then on; until the log goes
 back no further than that, it has a session apart from those that were there before.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.engine import Engine
-from cepheid.language import syntax as s
 from cepheid.language.functions import register_function
 from cepheid.language.pattern import Pattern
-from cepheid.pattern.normal import Branch
-from cepheid.pattern.normalise import normalise
-from cepheid.spark.columns import needed_columns
+from cepheid.shed.pace import Pace
 from cepheid.spark.keeper import Outcome
 from cepheid.spark.pack import from_bytes, pieces, to_bytes
+from cepheid.spark.part import Job, Part, digest
 from cepheid.spark.record import PartRecord, Record, StateError, check_shards
-from cepheid.spark.slices import MICROSECOND, can_be_sliced
-from cepheid.spark.task import UserFunction, fitted
+from cepheid.spark.shedding import Losses
+from cepheid.spark.task import fitted
 
 LEAST_LOG = 2**18
 """Bytes of log for which no snapshot is worth writing."""
 MOST_ENTRIES = 64
 """Micro-batches after which one is written all the same."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """What all shards of a group of patterns have in common.
-
-    ``events``: the columns that the patterns need; ``matches``: those of the result, which may be more than these
-    patterns have.
-    """
-
-    engine: Engine
-    events: pa.Schema
-    matches: pa.Schema
-    shards: int
-    functions: tuple[UserFunction, ...] = ()
-
-    @property
-    def columns(self) -> list[str | None]:
-        return [self.engine.columns.time, self.engine.columns.type, self.engine.columns.tie_breaker]
 
 
 class Shard:
@@ -76,11 +56,13 @@ class Shard:
         self._latest: deque[int] = deque()  # for each entry of the log, the time of its last event …
         self._sizes: deque[int] = deque()  # … and its length
         self._gone: list[str] = []
+        self._losses: Losses | None = None  # as soon as anything is dropped
         if record is None:
             self._parts = self._new_parts(job.engine.patterns, 0)
         else:
             _check(job, record)
             self._parts = self._kept_parts(record, snapshots or {})
+            self._keep_models(record, snapshots or {})
 
     # --- from what was written down
 
@@ -93,6 +75,8 @@ class Shard:
         if shard._next != record.next:
             raise StateError(f"the log ends with entry {shard._next}, and should end with {record.next}")
         shard._push(job.events.empty_table())
+        for part in shard._parts:
+            part.resume_model()  # as it was before: the log is not to be learned twice
         return shard
 
     def _replay(self, packed: bytes) -> None:
@@ -100,6 +84,7 @@ class Shard:
         watermark = json.loads(about["watermark"])
         for part in self._parts:
             if part.since <= self._next:
+                part.overload(float(about.get("dropping", 0)))
                 part.push(part.fitted(events), self._time(watermark))
         self._grow(int(about["latest"]), len(packed))
 
@@ -120,6 +105,15 @@ class Shard:
         parts += [Part(self._job, patterns, since) for since, patterns in old.items()]
         return [*parts, *self._new_parts(wanted.values(), record.next)]
 
+    def _keep_models(self, record: Record, snapshots: Mapping[str, bytes]) -> None:
+        """Models of parts that there are no more, or that do not shed, are gone."""
+        named = {} if self._job.engine.shed is None else {part.model_name: part for part in self._parts}
+        for name in record.models:
+            if name in named:
+                named[name].keep_model(snapshots[name])
+            else:
+                self._gone.append(name)
+
     def _new_parts(self, patterns: Iterable[Pattern], since: int) -> list[Part]:
         bounded = [pattern for pattern in patterns if Part.is_bounded(pattern)]
         others = [[pattern] for pattern in patterns if not Part.is_bounded(pattern)]
@@ -127,21 +121,24 @@ class Shard:
 
     # --- one micro-batch
 
-    def push(self, packed: Sequence[bytes], watermark: int | None, version: str) -> Outcome:
+    def push(
+        self, packed: Sequence[bytes], watermark: int | None, version: str, pace: Pace | None = None, cut: float = 0.0
+    ) -> Outcome:
         """Add events. ``version`` names the state after that.
 
         ``watermark``: in milliseconds, or ticks where time is a number. It is that of the micro-batches before this
-        one, and what is behind it is late.
+        one, and what is behind it is late. ``pace``: with shedding, that of the query in this process; ``cut``: when
+        the micro-batch began, on its clock.
         """
         if watermark is not None and (self._watermark is None or watermark > self._watermark):
             self._watermark = watermark
         events, late = self._accepted(packed)
-        found = self._push(events)
+        found, dropping = (self._push(events), 0.0) if pace is None else self._push_paced(events, pace, cut)
         outcome = Outcome("", wake=(self._watermark or 0) + 1)
         if events.num_rows:
             latest = int(pc.max(self._ticks(events)).as_py())
             about = {"watermark": json.dumps(self._watermark), "latest": str(latest)}
-            entry = to_bytes(events, about)
+            entry = to_bytes(events, about | ({"dropping": f"{dropping:.3f}"} if dropping else {}))
             outcome.entry = (self._next, entry)
             self._grow(latest, len(entry))
         outcome.snapshots = dict(self._snapshots())
@@ -154,7 +151,11 @@ class Shard:
             "late events": 0 if late is None else late.num_rows,
             "matches": found.num_rows,
             "kept bytes": sum(self._sizes),
+            **({} if self._losses is None else self._losses.news()),
         }
+        if pace is not None:
+            outcome.counts["dropping per mille"] = round(1000 * dropping)
+            outcome.counts["overhead milliseconds"] = round(1000 * pace.overhead)
         if not self._latest and all(part.reach is not None for part in self._parts):
             outcome.wake = None  # nothing is waiting for anything
         outcome.record = self._record(version, outcome.wake).to_json()
@@ -176,20 +177,38 @@ class Shard:
         found = [part.push(part.fitted(events), self._time(self._watermark)) for part in self._parts]
         return pa.concat_tables([fitted(table, self._job.matches) for table in found])
 
+    def _push_paced(self, events: pa.Table, pace: Pace, cut: float) -> tuple[pa.Table, float]:
+        """In pieces; with the share of the work that was to be dropped, on average over the events."""
+        found, dropping = [], 0.0
+        for start, size in pace.pieces(cut, events.num_rows):
+            if pace.ratio and self._losses is None:
+                self._losses = Losses([part.session for part in self._parts])
+            for part in self._parts:
+                part.overload(pace.ratio)
+            dropping += pace.ratio * size
+            found.append(self._push(events.slice(start, size)))
+        return pa.concat_tables(found), dropping / max(events.num_rows, 1)
+
     def _grow(self, latest: int, size: int) -> None:
         self._latest.append(latest)
         self._sizes.append(size)
         self._next += 1
+        for part in self._parts:
+            if part.learns:
+                part.unlearned.append(size)
 
     def _snapshots(self) -> Iterator[tuple[str, bytes | None]]:
         for gone in self._gone:
             yield gone, None
         self._gone = []
         for part in self._parts:
+            if part.learns and _is_due(part.unlearned, part.model_size):
+                model = part.new_model()
+                if model is not None:
+                    yield part.model_name, model
             if part.reach is not None:
                 continue
-            since = list(self._sizes)[max(part.since - self._first, 0) :]
-            if sum(since) > max(LEAST_LOG, part.snapshot_size) or len(since) > MOST_ENTRIES:
+            if _is_due(list(self._sizes)[max(part.since - self._first, 0) :], part.snapshot_size):
                 snapshot = part.session.snapshot()
                 part.since, part.snapshot_size = self._next, len(snapshot)
                 yield digest(part.patterns[0]), snapshot
@@ -214,8 +233,9 @@ class Shard:
         parts = tuple(
             PartRecord(tuple(map(digest, part.patterns)), part.since, part.snapshot_size > 0) for part in self._parts
         )
+        models = [part.model_name for part in self._parts if part.model_size]
         return Record(
-            version, self._job.shards, self._job.columns, self._watermark, self._first, self._next, wake, parts
+            version, self._job.shards, self._job.columns, self._watermark, self._first, self._next, wake, parts, models
         )  # fmt: skip
 
     # --- time
@@ -238,55 +258,9 @@ class Shard:
         return self._job.events.field(self._job.engine.columns.time).type
 
 
-class Part:
-    """A session of some patterns of a shard. ``since``: the first entry of the log that it is not yet made of."""
-
-    def __init__(self, job: Job, patterns: Sequence[Pattern], since: int, snapshot: bytes | None = None) -> None:
-        self.patterns = tuple(patterns)
-        self.since = since
-        self.snapshot_size = 0 if snapshot is None else len(snapshot)
-        engine = replace(job.engine, patterns=self.patterns)
-        normals = [normalise(pattern) for pattern in patterns]
-        needed = needed_columns(engine, normals, job.events)
-        self._schema = pa.schema([job.events.field(name) for name in needed])
-        self.session = engine.open() if snapshot is None else engine.restore(snapshot)
-        self.session.prepare(self._schema)
-        bounded = all(map(self.is_bounded, patterns))
-        self.reach = max(_reach(b) for n in normals for b in n.branches) if bounded else None
-
-    @staticmethod
-    def is_bounded(pattern: Pattern) -> bool:
-        """Whether events that are old enough are of no use."""
-        return can_be_sliced(normalise(pattern))
-
-    def push(self, events: pa.Table, watermark: Any) -> pa.Table:
-        return self.session.push(events, watermark)
-
-    def fitted(self, events: pa.Table) -> pa.Table:
-        """Events with the columns that the session knows."""
-        for column in self._schema:
-            found = events.schema.field(column.name).type if column.name in events.column_names else None
-            if found != column.type:
-                has = "they have no such column" if found is None else f"there it is {found}"
-                names = ", ".join(str(pattern.name) for pattern in self.patterns)
-                raise StateError(
-                    f"the column {column.name!r} is {column.type}, and {has} in the events that the state of this "
-                    f"query has kept for {names}. Give these patterns other names, so that they start anew, or start "
-                    "with a new checkpoint."
-                )
-        return pa.Table.from_arrays([events[name] for name in self._schema.names], schema=self._schema)
-
-
-def digest(pattern: Pattern) -> str:
-    """Says whether a pattern is the same as before: the same name and the same text."""
-    return hashlib.sha256(str(pattern).encode()).hexdigest()[:16]
-
-
-def _reach(branch: Branch) -> int:
-    """How far behind the watermark, in ticks, an event can matter to what is still undecided."""
-    size = branch.window.size
-    length = -(-size // MICROSECOND) if branch.window.kind is s.WindowKind.TIME else size
-    return length * (2 if branch.negations else 1)
+def _is_due(log: Sequence[int], size: int) -> bool:
+    """Whether what has this size is to be written down again, after so many entries of the log, of these sizes."""
+    return sum(log) > max(LEAST_LOG, size) or len(log) > MOST_ENTRIES
 
 
 def _check(job: Job, record: Record) -> None:

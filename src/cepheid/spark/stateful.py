@@ -21,13 +21,16 @@ from cepheid.spark.late import write_late
 from cepheid.spark.pack import NOTHING, settle
 from cepheid.spark.record import check_shards
 from cepheid.spark.shard_keys import group_of
+from cepheid.spark.shedding import DROPPED
 
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessorHandle, TimerValues
 
-COUNTS = ("events", "late events", "matches", "kept bytes", "restored", "milliseconds")
-OUTPUT = "packed binary, " + ", ".join(f"`{name}` long" for name in COUNTS)
+COUNTS = ("events", "late events", "matches", "kept bytes", "restored", "milliseconds", *DROPPED)
+HIGHEST = ("dropping per mille", "overhead milliseconds")
+"""Of these, all shards together have the highest. The overhead is there with shedding only."""
+OUTPUT = "packed binary, " + ", ".join(f"`{name}` long" for name in (*COUNTS, *HIGHEST))
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class ShardProcessor(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         packed = [bytes(value) for frame in rows for value in frame["events"] if value != NOTHING]
-        yield from self._push(int(key[0]), packed, timerValues.getCurrentWatermarkInMs())
+        yield from self._push(int(key[0]), packed, timerValues)
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -81,7 +84,7 @@ class ShardProcessor(StatefulProcessor):
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         if group_of(int(key[0])) in self._jobs:
-            yield from self._push(int(key[0]), [], timerValues.getCurrentWatermarkInMs())
+            yield from self._push(int(key[0]), [], timerValues)
         else:  # of patterns that are no more
             self._record.clear()
             self._log.clear()
@@ -90,8 +93,9 @@ class ShardProcessor(StatefulProcessor):
     def close(self) -> None:
         pass
 
-    def _push(self, key: int, packed: Sequence[bytes], watermark: int) -> Iterator[pd.DataFrame]:
+    def _push(self, key: int, packed: Sequence[bytes], times: TimerValues) -> Iterator[pd.DataFrame]:
         started = time.perf_counter()
+        watermark, cut = times.getCurrentWatermarkInMs(), times.getCurrentProcessingTimeInMs() / 1000
         state = self._record.get()
         record = None if state is None else state[0]
         known: dict[str, Any] | None = None if record is None else json.loads(record)
@@ -102,8 +106,8 @@ class ShardProcessor(StatefulProcessor):
                 return  # nothing new, or it has been asked in this micro-batch when its events came
         version = None if known is None else known["version"]
         # Spark's watermark is 0 as long as there is none.
-        shard = f"{key} of {_property('sql.streaming.queryId')}"
-        call = (job.digest, shard, version, packed, watermark if watermark > 0 else None, uuid.uuid4().hex)
+        shard = (_property("sql.streaming.queryId"), key)
+        call = (job.digest, shard, version, packed, watermark if watermark > 0 else None, uuid.uuid4().hex, cut)
         with self._keeper(job.keys.index(key)) as keeper:
             outcome = keeper.push(*call)
             restored = outcome is None and record is not None
@@ -131,8 +135,7 @@ class ShardProcessor(StatefulProcessor):
         return [found[number] for number in range(record["first"], record["next"])]
 
     def _kept_snapshots(self, record: Mapping[str, Any]) -> dict[str, bytes]:
-        wanted = [patterns[0] for patterns, _, snapshot in record["parts"] if snapshot]
-        if not wanted:
+        if not record.get("models") and not any(snapshot for _, _, snapshot in record["parts"]):
             return {}
         return {str(name[0]): bytes(value[0]) for name, value in self._snapshots.iterator()}
 
@@ -157,7 +160,9 @@ def _frame(outcome: Outcome, *, restored: bool, seconds: float) -> pd.DataFrame:
     counts = {**outcome.counts, "restored": int(restored), "milliseconds": round(1000 * seconds)}
     rows = max(1, len(outcome.matches))
     matches: Sequence[bytes | None] = outcome.matches or [None]
-    return pd.DataFrame({"packed": matches} | {name: [counts[name]] + [0] * (rows - 1) for name in COUNTS})
+    return pd.DataFrame(
+        {"packed": matches} | {name: [counts.get(name, 0)] + [0] * (rows - 1) for name in (*COUNTS, *HIGHEST)}
+    )
 
 
 def _batch() -> str:

@@ -20,11 +20,11 @@ from cepheid.pattern.normalise import normalise
 from cepheid.spark.columns import arrow_schema, needed_columns, spark_schema
 from cepheid.spark.groups import shared_attributes
 from cepheid.spark.pack import PACKED, Packer, Target, Unpacker
+from cepheid.spark.part import Job
 from cepheid.spark.pushdown import wanted_rows
 from cepheid.spark.routes import key_column, key_hash
-from cepheid.spark.shard import Job
 from cepheid.spark.shard_keys import group_number, shard_keys
-from cepheid.spark.stateful import COUNTS, OUTPUT, PackedJob, ShardProcessor
+from cepheid.spark.stateful import COUNTS, HIGHEST, OUTPUT, PackedJob, ShardProcessor
 from cepheid.spark.task import functions_in
 
 METRICS = "cepheid"
@@ -55,7 +55,8 @@ def match_stream(
     packed = job.packed()
     processor = ShardProcessor(job.jobs(), _hosts(df.sparkSession), late_events)
     pushed = packed.groupBy("shard").transformWithStateInPandas(processor, OUTPUT, "append", "EventTime")
-    counted = pushed.observe(METRICS, *(F.sum(f"`{name}`").alias(name) for name in COUNTS))
+    sums = [F.sum(f"`{name}`").alias(name) for name in COUNTS]
+    counted = pushed.observe(METRICS, *sums, *(F.max(f"`{name}`").alias(name) for name in HIGHEST))
     found = counted.select("packed").where("packed IS NOT NULL")
     return found.mapInArrow(Unpacker(job.matches).run, spark_schema(job.matches))
 
@@ -181,7 +182,7 @@ def _groups(engine: Engine, shards: int, events: pa.Schema) -> list[_Group]:
         found.setdefault(tuple(sorted(shared_attributes(normal) & set(events.names))), []).append(place)
     return [
         _Group(
-            replace(engine, patterns=tuple(engine.patterns[place] for place in places)),
+            engine.limited_to([engine.patterns[place] for place in places]),
             tuple(normals[place] for place in places),
             attributes,
             tuple(shard_keys(group_number(attributes), shards if attributes else 1)),

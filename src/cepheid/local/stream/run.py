@@ -14,6 +14,7 @@ from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.planning import Share
 from cepheid.engine.sample import estimate_all
+from cepheid.engine.warming import types_of, warm_up
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.local.match import BATCH, read_patterns
 from cepheid.local.stream.metrics import Second
@@ -21,7 +22,6 @@ from cepheid.local.stream.result import StreamResult
 from cepheid.local.stream.runner import Runner
 from cepheid.local.stream.sinks import sink_of
 from cepheid.local.stream.sources import Replay, source_of
-from cepheid.local.stream.warming import types_of, warm_up
 from cepheid.local.stream.watermark import Lateness, seconds_of
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch

@@ -17,7 +17,6 @@ from cepheid.engine.ingest import EventColumns
 from cepheid.language.problems import CepheidError
 from cepheid.local.match import BATCH
 from cepheid.local.signals import Stop
-from cepheid.local.stream.batching import BatchSize
 from cepheid.local.stream.metrics import Meter, Second
 from cepheid.local.stream.queue import Chunk, EventQueue
 from cepheid.local.stream.relief import LastResort
@@ -25,10 +24,9 @@ from cepheid.local.stream.result import StreamResult
 from cepheid.local.stream.sinks import Collect, Sink
 from cepheid.local.stream.sources import Source
 from cepheid.local.stream.watermark import Lateness, Watermarks
+from cepheid.shed.batching import SLICE, BatchSize
 from cepheid.shed.detector import OverloadDetector
 
-SLICE = 0.25
-"""A push takes at most this part of the time that safety leaves: the bound is on waiting and working together."""
 PATIENCE = 5.0
 """Seconds for a source to end after an error; one that does not hear is left behind."""
 

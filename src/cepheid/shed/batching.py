@@ -10,6 +10,8 @@ MEMORY = 16
 """Pushes after which an observation counts for a third."""
 FIRST = 256
 """Events of the first push under a bound: nothing is known about what they take."""
+SLICE = 0.25
+"""A push takes at most this part of the time that safety leaves: the bound is on waiting and working together."""
 GROWTH = 2.0
 """A push has at most so many times as many events as the largest so far: predictions hold near what was seen."""
 

@@ -11,8 +11,8 @@ import pytest
 import cepheid
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns
+from cepheid.engine.warming import warm_up
 from cepheid.language.functions import register_function
-from cepheid.local.stream.warming import warm_up
 
 SEQUENCE = cepheid.parse("PATTERN SEQ(A a, NOT(N n), KL(B b), C c) WHERE a.x < c.x AND a.k = c.k WITHIN 10 seconds")
 SCHEMA = pa.schema({"ts": pa.timestamp("ms"), "type": pa.string(), "x": pa.int32(), "k": pa.string(), "b": pa.bool_()})
