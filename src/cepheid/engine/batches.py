@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
+
+_INT64 = pa.int64()
+_TAKE = pc.get_function("take")
+_UNCHECKED = pc.TakeOptions(boundscheck=False)
 
 
 def in_one(events: pa.Table) -> list[pa.RecordBatch]:
@@ -21,4 +28,9 @@ def nothing(schema: pa.Schema) -> pa.RecordBatch:
 
 def integers(values: npt.NDArray[np.int64]) -> pa.Array:
     """Numbers as they are. ``pa.array`` looks at them for longer than it takes to use a few."""
-    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+    return pa.Array.from_buffers(_INT64, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+
+
+def picked(events: Any, places: npt.NDArray[np.int64]) -> Any:
+    """The rows at some places, which are there, of a batch, a table or a column: ``take`` without its preparations."""
+    return _TAKE.call([events, integers(places)], _UNCHECKED)

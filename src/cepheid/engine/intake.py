@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.batches import integers
+from cepheid.engine.batches import picked
 from cepheid.engine.fields import PartitionCodes
 from cepheid.engine.ingest import Batch, Codes, EventColumns
 from cepheid.engine.joiner import FOREVER, NONE, Rows
@@ -71,8 +71,11 @@ class Intake:
         if not len(batch):
             return nothing
         batch.times(self._columns.time, "time")
-        taken = ((place, batch.taken_by(leaf, tally)) for place, (leaf, tally) in self._leaves.items())
-        masks = {place: mask for place, mask in taken if mask is not None}
+        masks: dict[int, Mask] = {}
+        for place, (leaf, tally) in self._leaves.items():
+            mask = batch.taken_by(leaf, tally)
+            if mask is not None:
+                masks[place] = mask
         if not masks:
             return nothing
         if thin is not None:
@@ -80,7 +83,7 @@ class Intake:
         kept = np.flatnonzero(reduce(np.logical_or, masks.values()))
         every = len(kept) == len(batch)
         columns = batch.columns(self.table, self.codes, kept)
-        numbers = self.store.append(columns, batch.events if every else batch.events.take(integers(kept)))
+        numbers = self.store.append(columns, batch.events if every else picked(batch.events, kept))
         self.live += len(kept)
         found = {place: numbers[mask if every else mask[kept]] for place, mask in masks.items()}
         for (place, _), arrivals in self._arrivals.items():

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.batches import in_one, integers
+from cepheid.engine.batches import in_one, picked
 from cepheid.engine.kernels.join import TIME
 from cepheid.engine.snapshot import Arrays, from_array, to_array
 
@@ -79,7 +79,7 @@ class RowStore:
 
     def events(self, rows: Rows) -> pa.RecordBatch:
         """The events of some rows, as they came in."""
-        found = self._together().take(integers(rows - self.base))
+        found = picked(self._together(), rows - self.base)
         if isinstance(found, pa.RecordBatch):
             return found
         first, *more = in_one(found)
@@ -88,7 +88,7 @@ class RowStore:
         return first
 
     def column(self, name: str, rows: Rows) -> pa.Array:
-        found = self._together().column(name).take(integers(rows - self.base))
+        found = picked(self._together().column(name), rows - self.base)
         return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
     def contents(self, rows: Rows) -> Rows:
@@ -146,7 +146,7 @@ class RowStore:
             return np.where(known, first + where, -1)
 
         self.values[:, : len(rows)] = self.values[:, places]
-        found = self._together().take(integers(places))
+        found = picked(self._together(), places)
         self._pieces = [found] if isinstance(found, pa.RecordBatch) else in_one(found)
         self.base, self.size = first, len(rows)
         self._next_look = max(FEW, 2 * self.size)
