@@ -154,7 +154,9 @@ class Batch:
     def vector(self, name: str) -> Vector:
         found = self._vectors.get(name)
         if found is None:
-            column = self._columns.time if name == "ts" and name not in self.events.schema.names else name
+            column = name
+            if name == "ts" != self._columns.time and name not in self.events.schema.names:
+                column = self._columns.time
             found = self._vectors[name] = from_arrow(self.events.column(column), self._unit, column)
         return found
 

@@ -89,9 +89,10 @@ class Session:
         if self._broken:
             raise ValueError("a push failed half-way, so what is kept cannot be trusted; restore a snapshot")
         if isinstance(events, pa.Table):
-            *first, events = in_one(events)
-            if first:
-                found = [self.push(part) for part in first]
+            parts = in_one(events)
+            events = parts.pop()
+            if parts:
+                found = [self.push(part) for part in parts]
                 return pa.concat_tables([*found, self.push(events, watermark)])
         started = 0.0 if self._follower is None else perf_counter()
         if self._given is None or not events.schema.equals(self._given):
