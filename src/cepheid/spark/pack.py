@@ -13,7 +13,8 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 ROWS = 1_000_000
-"""So many rows are gathered before they are handed on: what a Python worker holds at a time."""
+BYTES = 128 * 2**20
+"""So much is gathered before it is packed: what a Python worker holds at a time."""
 PIECE = 16 * 2**20
 """A value of bytes is not much longer than this."""
 
@@ -88,21 +89,24 @@ class Packer:
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
-        for table in _gathered(batches):
+        for table in gathered(batches):
             for target in self.targets:
                 yield from _packed(table, target)
 
 
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Small batches put together."""
     waiting: list[pa.RecordBatch] = []
-    count = 0
+    rows = size = 0
     for batch in batches:
+        if not batch.num_rows:
+            continue
         waiting.append(batch)
-        count += batch.num_rows
-        if count >= ROWS:
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= ROWS or size >= BYTES:
             yield pa.Table.from_batches(waiting)
-            waiting, count = [], 0
-    if count:
+            waiting, rows, size = [], 0, 0
+    if waiting:
         yield pa.Table.from_batches(waiting)
 
 

@@ -14,16 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.engine.ingest import InputError
-from cepheid.spark.pack import settle, to_bytes
+from cepheid.spark.pack import gathered, settle, to_bytes
 from cepheid.spark.routes import Numbers, Route
 from cepheid.spark.type_numbers import NUMBERED, named
 
 PARCELS = "part long, first long, events binary"
 """The part of the work that a parcel is for, the time of its first event, and its events, in the order of time."""
 NAMES = ["part", "first", "events"]
-ROWS = 1_000_000
-BYTES = 128 * 2**20
-"""So much is gathered before it is packed: what a worker holds at a time."""
 PARCEL = 8 * 2**20
 """A parcel is not much larger than this."""
 
@@ -101,22 +98,6 @@ class Sender:
         for table in gathered(batches):
             for lane in self.lanes:
                 yield from lane.parcels(table)
-
-
-def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Small batches put together."""
-    waiting: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        waiting.append(batch)
-        rows, size = rows + batch.num_rows, size + batch.nbytes
-        if rows >= ROWS or size >= BYTES:
-            yield pa.Table.from_batches(waiting)
-            waiting, rows, size = [], 0, 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
 
 
 def _order(ticks: Numbers, parts: Numbers) -> Numbers:
