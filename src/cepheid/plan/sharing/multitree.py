@@ -78,6 +78,12 @@ class MultiTree:
         work = min((self._catalogue.work[node] for _, node in uses if node is not None), default=0.0)
         return self._catalogue.scaled(self._catalogue.sizes[number] + work, number, window)
 
+    def cost_for(self, members: Iterable[Member]) -> float:
+        """What some patterns cost that share nothing with the others."""
+        numbers = {number for member in members for number in member.leaves()}
+        numbers |= {node[0] for member in members for node in member.nodes(self.trees[member])}
+        return sum(map(self.cost_of, numbers))
+
     def full_cost(self) -> float:
         """The cost from scratch: what ``cost`` should be, but for rounding."""
         return sum(map(self.cost_of, self._uses))

@@ -28,6 +28,8 @@ MODES = (*APART, *PEERS, "prefix")
 HURRY, HURRIED = 0.4, (4, 3)
 """When this part of the time is over and patterns are still to be read, how large the trees are that are compared with
 all others, and the sub-patterns that are looked for."""
+CHAINS = 0.4
+"""This part of the time a search over trees is one over chains, of which there are fewer."""
 DESCENT = 0.1
 """This part of the time is kept for the descent at the end, which is quick."""
 
@@ -38,8 +40,9 @@ class Sharing:
 
     ``search``: ``"annealing"`` or ``"tabu"``. ``neighbourhood``: what a step changes: ``"edge"``, two patterns, or
     ``"vertex"``, up to ``k`` of them. ``plans``: ``"trees"`` may share any sub-pattern (the multi-pattern multitree),
-    ``"chains"`` only what they begin with (the multi-pattern tree). ``descend``: in the end, plan each pattern anew for
-    what the others have, until that saves nothing more; not in the paper.
+    ``"chains"`` only what they begin with (the multi-pattern tree). ``descend``: what the paper has not: to begin with
+    chains, and to take trees where they are clearly better; and in the end to plan each pattern anew for what the
+    others have, until that saves nothing more.
 
     The search ends after ``seconds``, or after ``steps`` if these are given: then the same seed gives the same plan,
     on any machine. It ends sooner where little can be shared.
@@ -251,17 +254,18 @@ def _searched(
             tree.add(member, member.tree(given[branch]))
         else:
             fresh.append(member)
+    from_chains = sharing.descend and not chains and not given
     for member in fresh:  # to what is there already a new pattern is fitted; where nothing is, its best plan is taken
-        tree.add(member, respond(tree, graph, member, chains=chains) if given else member.own(chains=chains))
+        own = partial(member.own, chains=chains or from_chains)
+        tree.add(member, respond(tree, graph, member, chains=chains) if given else own())
     steps, history = 0, [(0, tree.cost)]
     source = random.Random(sharing.seed)
     k = 2 if sharing.neighbourhood == "edge" else sharing.k
     components = graph.components()
-    if sharing.descend:
-        for member, *others in components:  # one that has nothing in common with others is planned, not searched for
-            own = member.own(chains=chains)
-            if not others and member.cost(own) < member.cost(tree.trees[member]) * (1 - 1e-9):
-                tree.change(member, own)
+    for member, *others in components:  # one that has nothing in common with others is planned, not searched for
+        own_tree = member.own(chains=chains)
+        if not others and sharing.descend and _is_cheaper(member, own_tree, tree.trees[member]):
+            tree.change(member, own_tree)
     searches = [LocalSearch(tree, graph, some, source, chains, k) for some in components if len(some) > 1]
     weights = [search.patience for search in searches]
     for place, search in enumerate(searches):
@@ -272,10 +276,15 @@ def _searched(
             most = min(most, round(sharing.steps * weights[place] / sum(weights)))
         if sharing.descend and given:  # for what is known by now; the search goes on from there
             search.descend_afresh(partial(_is_past, until))
+        last = partial(_is_past, end - 0.02 * sharing.seconds) if sharing.descend else None
+        if from_chains:
+            budget = Budget(now + CHAINS * (until - now), round(CHAINS * most))
+            search.over_chains(sharing.search, budget, last)
+            steps, most = steps + budget.taken, most - budget.taken
         budget = Budget(until, most)
-        (search.anneal if sharing.search == "annealing" else search.tabu)(budget)
-        if sharing.descend:
-            search.descend(partial(_is_past, end - 0.02 * sharing.seconds))
+        search.run(sharing.search, budget, last)
+        if from_chains:
+            search.prefer_chains()
         history += [(steps + step, cost) for step, cost in search.history[1:]]
         steps += budget.taken
     workload.unify()
@@ -284,6 +293,10 @@ def _searched(
         workload.plans(), workload.tree.cost, workload.alone, True, steps, time.monotonic() - began, tuple(history),
         workload,
     )  # fmt: skip
+
+
+def _is_cheaper(member: Member, tree: Tree, than: Tree) -> bool:
+    return member.cost(tree) < member.cost(than) * (1 - 1e-9)
 
 
 def _is_past(moment: float) -> bool:

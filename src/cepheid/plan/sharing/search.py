@@ -29,6 +29,8 @@ NEIGHBOURS = 100
 """So many neighbours are compared in a step of tabu search (the paper's L)."""
 MEMORY = 10_000
 """So many plans are not gone back to (the paper's C)."""
+CLEARLY = 0.85
+"""Of two plans one is clearly better if it is expected to cost no more than this part of the other."""
 PATIENCE = 100
 """A search ends before its time when it has taken so many steps for each sub-pattern that a pattern can share."""
 
@@ -67,6 +69,7 @@ class LocalSearch:
     _common: dict[Member, list[tuple[Mask, Number]]] = field(init=False)
     _sharing: list[Member] = field(init=False)
     _having: dict[Number, list[Member]] = field(init=False)
+    _chained: tuple[Move, int, float] = field(default=({}, 0, 0.0), init=False)
     _best: Move = field(init=False)
     _best_cost: float = field(init=False)
 
@@ -104,6 +107,29 @@ class LocalSearch:
             return member.given((mask,), chains=self.chains)
         kept = [other for other in self.tree.shared(member) if not other & mask]
         return member.given((mask, *kept))
+
+    # --- the whole of it
+
+    def run(self, how: str, budget: Budget, is_over: Callable[[], bool] | None) -> None:
+        """Search, and then descend if there is a moment at which that is to be over."""
+        (self.anneal if how == "annealing" else self.tabu)(budget)
+        if is_over is not None:
+            self.descend(is_over)
+
+    def over_chains(self, how: str, budget: Budget, is_over: Callable[[], bool] | None) -> None:
+        """A search over chains first, which a search over trees goes on from."""
+        self.chains = True
+        self.run(how, budget, is_over)
+        self.chains = False
+        self._chained = dict(self._best), len(self.history), self.tree.cost_for(self.members)
+
+    def prefer_chains(self) -> None:
+        """Go back to the chains unless trees are clearly better: what is expected of either is not that exact."""
+        chains, steps, cost = self._chained
+        if chains and self.tree.cost_for(self.members) > CLEARLY * cost:
+            self.tree.change_all(chains)
+            self._remember(self.history[-1][0])
+            del self.history[steps:]
 
     # --- meta-heuristics (appendix B)
 
