@@ -226,7 +226,9 @@ def test_trees_are_taken_where_they_are_clearly_better_than_chains() -> None:
         "((a ⋈ b) ⋈ (c ⋈ d))", "(((a ⋈ b) ⋈ (c ⋈ d)) ⋈ e)",
     ]  # fmt: skip
     assert trees.cost < 0.8 * chains.cost
-    assert [cost for _, cost in trees.history] == sorted((cost for _, cost in trees.history), reverse=True)
+    steps = [step for step, _ in trees.history]
+    assert steps == sorted(steps)
+    assert steps[-1] <= trees.steps <= 2000
 
 
 def test_a_part_that_is_best_for_none_is_shared_by_all() -> None:

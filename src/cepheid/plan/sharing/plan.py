@@ -277,16 +277,17 @@ def _searched(
         if sharing.descend and given:  # for what is known by now; the search goes on from there
             search.descend_afresh(partial(_is_past, until))
         last = partial(_is_past, end - 0.02 * sharing.seconds) if sharing.descend else None
+        taken = 0
         if from_chains:
             budget = Budget(now + CHAINS * (until - now), round(CHAINS * most))
             search.over_chains(sharing.search, budget, last)
-            steps, most = steps + budget.taken, most - budget.taken
+            taken, most = budget.taken, most - budget.taken
         budget = Budget(until, most)
         search.run(sharing.search, budget, last)
         if from_chains:
             search.prefer_chains()
         history += [(steps + step, cost) for step, cost in search.history[1:]]
-        steps += budget.taken
+        steps += taken + budget.taken
     workload.unify()
     history.append((steps, workload.tree.cost))
     return SharedPlan(

@@ -69,6 +69,7 @@ class LocalSearch:
     _common: dict[Member, list[tuple[Mask, Number]]] = field(init=False)
     _sharing: list[Member] = field(init=False)
     _having: dict[Number, list[Member]] = field(init=False)
+    _before: int = field(default=0, init=False)  # the steps of a search before this one
     _chained: tuple[Move, int, float] = field(default=({}, 0, 0.0), init=False)
     _best: Move = field(init=False)
     _best_cost: float = field(init=False)
@@ -121,6 +122,7 @@ class LocalSearch:
         self.chains = True
         self.run(how, budget, is_over)
         self.chains = False
+        self._before = budget.taken
         self._chained = dict(self._best), len(self.history), self.tree.cost_for(self.members)
 
     def prefer_chains(self) -> None:
@@ -146,7 +148,7 @@ class LocalSearch:
                 self.tree.change_all(old)
                 self.tree.cost = before
             elif self.tree.cost < self._best_cost * (1 - 1e-12):
-                self._remember(budget.taken)
+                self._remember(self._before + budget.taken)
         self._go_back()
 
     def _largest_difference(self, budget: Budget) -> float:
@@ -196,7 +198,7 @@ class LocalSearch:
             if len(visited) > MEMORY:
                 visited.popitem(last=False)
             if self.tree.cost < self._best_cost * (1 - 1e-12):
-                self._remember(budget.taken)
+                self._remember(self._before + budget.taken)
         self._go_back()
 
     def _remember(self, step: int) -> None:
