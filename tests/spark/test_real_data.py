@@ -71,7 +71,7 @@ CASES = {
     ),
     "traffic": Real(
         "aarhus_traffic.parquet",
-        "PATTERN SEQ(T a, T b, T c) WHERE a.avg_speed > 80 AND b.avg_speed < 0.5 * a.avg_speed AND c.vehicle_count > 2 * b.vehicle_count + 20 PARTITION BY sensor WITHIN 20 minutes RETURN a.sensor, a.ts AS t1, b.ts AS t2, c.ts AS t3",
+        "PATTERN SEQ(T a, T b, T c) WHERE a.avg_speed > 60 AND b.avg_speed < 0.5 * a.avg_speed AND c.vehicle_count > 2 * b.vehicle_count + 5 PARTITION BY sensor WITHIN 20 minutes RETURN a.sensor, a.ts AS t1, b.ts AS t2, c.ts AS t3",
         dt.timedelta(minutes=10),
         rows=2_000_000,
         options={"type": None},
