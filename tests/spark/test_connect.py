@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -53,7 +54,7 @@ print("all the same")
 @long
 @pytest.mark.skipif(find_spec("grpc") is None, reason="needs the client: pip install 'pyspark[connect]'")
 def test_batch_sql_and_stream(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, tmp_path], capture_output=True, text=True, timeout=300, check=False
-    )
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}  # the workers of the server have what this one has
+    command = [sys.executable, "-c", SCRIPT, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert done.stdout.endswith("all the same\n"), done.stderr
