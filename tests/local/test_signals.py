@@ -1,42 +1,36 @@
-"""Ctrl-C asks a stream to stop; the second is not so polite."""
+"""Stopping a stream cleanly."""
 
 from __future__ import annotations
 
 import os
 import signal
-import threading
 
 import pytest
 
 from cepheid.local.signals import Stop
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_asks(number: signal.Signals) -> None:
-    former = signal.getsignal(number)
-    with Stop() as stop:
-        assert not stop.asked
-        os.kill(os.getpid(), number)
-        assert stop.asked
-    assert signal.getsignal(number) is former
-
-
-def test_the_second_interrupts() -> None:
-    with Stop():
+def _interrupted_in_compiled_code() -> None:
+    try:
         os.kill(os.getpid(), signal.SIGINT)
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt as interrupt:
+        raise SystemError("returned a result with an exception set") from interrupt
 
 
-def test_outside_the_main_thread_nothing_is_changed() -> None:
-    asked = []
+def test_the_first_time_it_is_asked_the_second_time_it_interrupts() -> None:
+    with pytest.raises(KeyboardInterrupt), Stop() as stop:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.asked
+        os.kill(os.getpid(), signal.SIGINT)
 
-    def elsewhere() -> None:
-        with Stop() as stop:
-            stop.ask()
-            asked.append(stop.asked)
 
-    thread = threading.Thread(target=elsewhere)
-    thread.start()
-    thread.join()
-    assert asked == [True]
+def test_an_interrupt_that_compiled_code_makes_an_error_of() -> None:
+    with pytest.raises(KeyboardInterrupt), Stop() as stop:
+        stop.ask()
+        _interrupted_in_compiled_code()
+
+
+def test_other_errors_stay_what_they_are() -> None:
+    with pytest.raises(SystemError), Stop() as stop:
+        stop.ask()
+        raise SystemError("something else")

@@ -22,7 +22,7 @@ class Stop:
     """
 
     def __init__(self) -> None:
-        self._asked = False
+        self._asked = self._interrupted = False
         self._former: dict[signal.Signals, Any] = {}
         # A socket and no lock: a handler may run while the thread that it interrupts holds the lock.
         self._ear, self._mouth = socket.socketpair()
@@ -57,10 +57,13 @@ class Stop:
         self._restore()
         self._ear.close()
         self._mouth.close()
+        if self._interrupted and isinstance(error, SystemError):
+            raise KeyboardInterrupt from error  # in the midst of compiled code, which made an error of its own of it
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
             self._restore()
+            self._interrupted = True
             raise KeyboardInterrupt
         self.ask()
 
