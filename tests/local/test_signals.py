@@ -4,33 +4,41 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 
 import pytest
 
 from cepheid.local.signals import Stop
 
 
-def _interrupted_in_compiled_code() -> None:
+def _interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def _interrupt_in_compiled_code() -> None:
     try:
-        os.kill(os.getpid(), signal.SIGINT)
+        _interrupt()
     except KeyboardInterrupt as interrupt:
         raise SystemError("returned a result with an exception set") from interrupt
 
 
-def test_the_first_time_it_is_asked_the_second_time_it_interrupts() -> None:
-    with pytest.raises(KeyboardInterrupt), Stop() as stop:
-        os.kill(os.getpid(), signal.SIGINT)
+def _fail() -> None:
+    raise SystemError("something else")
+
+
+def _after_a_first_signal(do: Callable[[], None]) -> None:
+    with Stop() as stop:
+        _interrupt()
         assert stop.asked
-        os.kill(os.getpid(), signal.SIGINT)
+        do()
 
 
-def test_an_interrupt_that_compiled_code_makes_an_error_of() -> None:
-    with pytest.raises(KeyboardInterrupt), Stop() as stop:
-        stop.ask()
-        _interrupted_in_compiled_code()
+@pytest.mark.parametrize("do", [_interrupt, _interrupt_in_compiled_code])
+def test_the_second_time_it_interrupts(do: Callable[[], None]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        _after_a_first_signal(do)
 
 
 def test_other_errors_stay_what_they_are() -> None:
-    with pytest.raises(SystemError), Stop() as stop:
-        stop.ask()
-        raise SystemError("something else")
+    with pytest.raises(SystemError, match="something else"):
+        _after_a_first_signal(_fail)

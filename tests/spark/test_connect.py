@@ -55,6 +55,6 @@ print("all the same")
 @pytest.mark.skipif(find_spec("grpc") is None, reason="needs the client: pip install 'pyspark[connect]'")
 def test_batch_sql_and_stream(tmp_path: Path) -> None:
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}  # the workers of the server have what this one has
-    command = [sys.executable, "-c", SCRIPT, tmp_path]
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert done.stdout.endswith("all the same\n"), done.stderr
