@@ -19,9 +19,9 @@ from cepheid.pattern.normalise import normalise
 from cepheid.spark.columns import arrow_schema, needed_columns, spark_schema
 from cepheid.spark.groups import grouped
 from cepheid.spark.pushdown import wanted_rows
-from cepheid.spark.routes import EVERYTHING, Route, key_column, key_hash
+from cepheid.spark.routes import EVERYTHING, Key, Route, key_of
 from cepheid.spark.sender import PARCELS, Lane, Sender
-from cepheid.spark.sizing import all_rows, heavy_keys, parallelism
+from cepheid.spark.sizing import crowds, parallelism
 from cepheid.spark.slices import can_be_sliced, cut, reach_of
 from cepheid.spark.spread import spread
 from cepheid.spark.task import Receiver, Task, functions_in
@@ -47,7 +47,7 @@ class _Part:
     """Patterns, by their places, whose events take the same route."""
 
     places: Sequence[int]
-    keys: Sequence[Column]
+    key: Key | None
     route: Route
 
 
@@ -71,42 +71,37 @@ class _Job:
         """Those patterns that can be sliced where that helps, and the others, whose events stay together."""
         hands = self._shards or self._hands()
         for group in grouped(self._normals, self._events.names):
-            keys = [key_column(self._named[name], self._events.field(name).type) for name in group.keys]
+            key = key_of(group.keys, self._named, self._events)
             sliceable = [place for place in group.places if can_be_sliced(self._normals[place])]
-            route = Route(bool(keys), hands if keys else 1)
-            if sliceable:
-                route = self._sliced(sliceable, keys, route, hands)
+            route = Route(bool(key), hands if key else 1)
+            if sliceable and (self._shards is None if key else hands > 1):
+                route = self._sliced(sliceable, key, route, hands)
             if not route.slices:
-                yield _Part(group.places, keys, route)
+                yield _Part(group.places, key, route)
                 continue
-            yield _Part(sliceable, keys, route)
+            yield _Part(sliceable, key, route)
             if rest := [place for place in group.places if place not in sliceable]:
-                yield _Part(rest, keys, replace(route, slices={}))
+                yield _Part(rest, key, replace(route, slices={}))
 
     def _hands(self) -> int:
         """As many parts as keep everyone busy to the end."""
         cores = parallelism(self._frame.sparkSession)
         return 2 * cores if cores > 1 else 1
 
-    def _sliced(self, places: Sequence[int], keys: Sequence[Column], route: Route, hands: int) -> Route:
+    def _sliced(self, places: Sequence[int], key: Key | None, route: Route, hands: int) -> Route:
         """With slices for all rows, if there are no keys, or for those of the keys that have too many."""
         wanted = self._wanted(places)
         rows = self._frame if wanted is None else self._frame.filter(wanted)
         reach = reach_of(self._normals[place] for place in places)
-        if not keys:
-            if hands == 1:
-                return route
-            crowd = all_rows(rows, self._time, self._engine.columns.time, hands)
-            if self._shards is None:
-                hands = _enough(hands, crowd.count)
-            slices = cut(crowd.times, hands, max(hands // 2, 1), reach)
-            return replace(route, slices={EVERYTHING: slices}) if len(slices) > 1 else route
-        if self._shards is not None:
-            return route
-        total, crowds = heavy_keys(rows, keys, self._time, hands, FEWEST)
-        cuts = {key: cut(crowd.times, -(-crowd.count * hands // total), 2, reach) for key, crowd in crowds.items()}
-        sliced = {key: slices for key, slices in cuts.items() if len(slices) > 1}
-        return replace(route, shards=_enough(hands, total), slices=sliced)
+        number = key.number if key else F.lit(EVERYTHING)
+        total, crowded = crowds(rows, number, self._time, hands, FEWEST if key else 0)
+        parts = self._shards or _enough(hands, total)
+        if key:
+            cuts = {n: cut(crowd.times, -(-crowd.count * hands // total), 2, reach) for n, crowd in crowded.items()}
+        else:
+            cuts = {n: cut(crowd.times, parts, max(parts // 2, 1), reach) for n, crowd in crowded.items()}
+        sliced = {n: slices for n, slices in cuts.items() if len(slices) > 1}
+        return replace(route, shards=parts if key else 1, slices=sliced)
 
     def _wanted(self, places: Sequence[int]) -> Column | None:
         normals = [self._normals[place] for place in places]
@@ -131,10 +126,12 @@ class _Job:
         unused = iter(spread(sum(len(part.route.spans) for part in parts)))
         lanes = []
         for part, condition, some in zip(parts, wanted, needed, strict=True):
-            hashed = use = None
-            if part.keys:
-                hashed = len(columns)
-                columns.append(key_hash(part.keys))
+            keyed = use = None
+            if part.key and part.key.name in names:
+                keyed = names.index(part.key.name)
+            elif part.key:
+                keyed = len(columns)
+                columns.append(part.key.number)
             if condition is not None and len(parts) > 1:
                 use = len(columns)
                 columns.append(F.coalesce(condition, F.lit(False)))
@@ -142,7 +139,7 @@ class _Job:
             places = tuple(names.index(name) for name in some)
             schema = pa.schema([self._events.field(name) for name in some])
             time = some.index(self._engine.columns.time)
-            lane = Lane(places, schema, time, hashed, use, part.route, addresses)
+            lane = Lane(places, schema, time, keyed, use, part.route, addresses)
             lanes.append(lane if not types else lane.with_types(some.index(self._type or ""), types))
         rows = self._frame
         if all(condition is not None for condition in wanted):

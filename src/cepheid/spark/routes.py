@@ -19,14 +19,16 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 EVERYTHING = 0
 """Where there are no keys, all rows have this one."""
 NOWHERE = -1
+NO_KEY = 0
+"""Stands for NULL among keys that are whole numbers; that another key may have it does no harm."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """Rows go to ``shards`` by the hash of their keys; those of some hashes go to slices of time instead.
+    """Rows go to ``shards`` by the number of their key; those of some numbers go to slices of time instead.
 
-    A hash stands for its keys. Should two keys share one, they are sliced together, which is as exact. The parts of the
-    work are numbered: the shards come first.
+    A number stands for its keys. Should two keys share one, they are sliced together, which is as exact. The parts of
+    the work are numbered: the shards come first.
     """
 
     keyed: bool
@@ -45,17 +47,17 @@ class Route:
             return self.shards
         return 0 if self.slices else 1
 
-    def parts(self, hashes: Numbers | None, ticks: Numbers) -> tuple[Numbers, Numbers]:
+    def parts(self, keys: Numbers | None, ticks: Numbers) -> tuple[Numbers, Numbers]:
         """Where the rows are wanted: places of rows, of which some stand twice, and with each the part it goes to."""
         rows = np.arange(len(ticks))
         if not self.keyed:
-            hashes = np.zeros(len(ticks), dtype=np.int64)  # EVERYTHING
-        assert hashes is not None
-        found = hashes % self.shards if self.keyed else np.zeros(len(ticks), dtype=np.int64)
+            keys = np.zeros(len(ticks), dtype=np.int64)  # EVERYTHING
+        assert keys is not None
+        found = spread_out(keys) % self.shards if self.keyed else np.zeros(len(ticks), dtype=np.int64)
         again: list[tuple[Numbers, Numbers]] = []
         number = self._owners
         for key, slices in self.slices.items():
-            mine = np.flatnonzero(hashes == key) if self.keyed else rows
+            mine = np.flatnonzero(keys == key) if self.keyed else rows
             ends, first, second = _regions(slices)
             region = np.searchsorted(ends, ticks[mine], side="right")
             found[mine] = number + first[region]
@@ -88,4 +90,35 @@ def key_column(column: Column, type_: pa.DataType) -> Column:
 
 
 def key_hash(keys: Sequence[Column]) -> Column:
-    return F.xxhash64(*keys) if keys else F.lit(EVERYTHING)
+    return F.xxhash64(*keys)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A number for each row: rows with the same key have the same. ``name``: of the column that it already is in."""
+
+    number: Column
+    name: str | None = None
+
+
+def key_of(names: Sequence[str], named: Mapping[str, Column], events: pa.Schema) -> Key | None:
+    """That of some columns. A single column of whole numbers needs no hash, which would have to be sent, too."""
+    if not names:
+        return None
+    if len(names) == 1 and pa.types.is_integer(events.field(names[0]).type):
+        return Key(F.coalesce(named[names[0]].cast("long"), F.lit(NO_KEY)), names[0])
+    return Key(key_hash([key_column(named[name], events.field(name).type) for name in names]))
+
+
+def key_numbers(column: pa.ChunkedArray) -> Numbers:
+    """The numbers of keys, as they come from Spark."""
+    found: Numbers = column.cast(pa.int64()).fill_null(NO_KEY).to_numpy()
+    return found
+
+
+def spread_out(keys: Numbers) -> Numbers:
+    """Other numbers, of which all bits depend on all bits of a key: people give keys in steps of ten."""
+    bits = keys.view(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return (bits >> np.uint64(1)).view(np.int64)

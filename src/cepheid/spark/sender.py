@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from cepheid.engine.ingest import InputError
 from cepheid.spark.pack import gathered, settle, to_bytes
-from cepheid.spark.routes import Numbers, Route
+from cepheid.spark.routes import Numbers, Route, key_numbers
 from cepheid.spark.type_numbers import NUMBERED, named
 
 PARCELS = "part long, first long, events binary"
@@ -30,7 +30,7 @@ class Lane:
     """What some patterns need of the rows, and where it goes.
 
     ``columns``: the places of their columns among those that come, ``events`` what these are; ``time``: the place of
-    the time among ``events``. Also among those that come: ``hashed``, the hash of the keys, and ``wanted``, whether a
+    the time among ``events``. Also among those that come: ``keyed``, the numbers of the keys, and ``wanted``, whether a
     row is of use. ``addresses``: for each part of the work the number by which Spark sends it. ``numbered``: the place
     of a column that comes as numbers, and the texts that they stand for.
     """
@@ -38,7 +38,7 @@ class Lane:
     columns: tuple[int, ...]
     events: pa.Schema
     time: int
-    hashed: int | None
+    keyed: int | None
     wanted: int | None
     route: Route
     addresses: tuple[int, ...]
@@ -61,8 +61,8 @@ class Lane:
         fitting = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, self.events, strict=True)]
         events = pa.Table.from_arrays(fitting, schema=self.events)
         ticks = self._ticks(events)
-        hashes = None if self.hashed is None else _numbers(table.column(self.hashed))
-        rows, parts = self.route.parts(hashes, ticks)
+        keys = None if self.keyed is None else key_numbers(table.column(self.keyed))
+        rows, parts = self.route.parts(keys, ticks)
         order = _order(ticks[rows], parts)
         rows, parts = rows[order], parts[order]
         if len(rows) != len(ticks) or (np.diff(rows) != 1).any():
@@ -76,7 +76,8 @@ class Lane:
                 f"{times.null_count} of {len(times)} events have no time: column {events.schema.names[self.time]!r} "
                 "is NULL. Remove them, or give them one."
             )
-        return _numbers(times)
+        found: Numbers = times.cast(pa.int64()).to_numpy()
+        return found
 
     def _packed(self, events: pa.Table, ticks: Numbers, parts: Numbers) -> Iterator[pa.RecordBatch]:
         size = max(1, len(parts) * PARCEL // max(events.nbytes, 1))
@@ -106,8 +107,3 @@ def _order(ticks: Numbers, parts: Numbers) -> Numbers:
     if (np.diff(ticks) >= 0).all():
         return np.argsort(small, kind="stable")
     return np.lexsort((ticks, small))
-
-
-def _numbers(column: pa.ChunkedArray) -> Numbers:
-    found: Numbers = column.cast(pa.int64()).to_numpy()
-    return found

@@ -13,6 +13,11 @@ from pyspark.sql import SparkSession
 MIN_JAVA = 17
 
 
+BATCH_BYTES, UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", 2**31 - 1
+"""With any other limit, Spark asks after every row how large the batch for Python is: most of what a row costs. Batches
+are limited by their number of rows as well."""
+
+
 class JavaError(RuntimeError):
     """Spark cannot start for want of a Java that it runs on."""
 
@@ -34,6 +39,7 @@ def session(name: str = "cepheid", *, cores: int | None = None, **settings: obje
         "spark.ui.enabled": "false",
         # Spark makes 200, each of which costs something in every micro-batch.
         "spark.sql.shuffle.partitions": cores or os.cpu_count() or 1,
+        BATCH_BYTES: UNLIMITED,
     }
     for key, value in {**defaults, **{k.replace("__", "."): v for k, v in settings.items()}}.items():
         builder = builder.config(key, str(value))
