@@ -57,13 +57,14 @@ def test_a_learned_distance_grows_with_changes_that_bring_little() -> None:
     memory: Memory = {}
     for _ in range(3):
         found = watch(Invariant(distance="meta"), memory)
-        assert found.reason(with_rates(c=200.0)) is not None
+        assert found.reason(with_rates(c=25.0)) is not None
         found.learn(0.0)
+    # From 0.1 to 0.8: the chosen 15 may become 27.
     found = watch(Invariant(distance="meta"), memory)
-    assert found.reason(with_rates(c=130.0)) is None
-    assert found.reason(with_rates(c=200.0)) is not None
+    assert found.reason(with_rates(c=25.0)) is None
+    assert found.reason(with_rates(c=28.0)) is not None
     found.learn(0.9)
-    assert watch(Invariant(distance="meta"), memory).reason(with_rates(c=130.0)) is not None
+    assert watch(Invariant(distance="meta"), memory).reason(with_rates(c=25.0)) is not None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Protocol
 
-from cepheid.adapt.every import CheckEvery, Every, enough
+from cepheid.adapt.every import EVENT, CheckEvery, Every, enough
 from cepheid.adapt.policies import Invariant, Memory, Policy, Watch, dump_memory, load_memory
 from cepheid.adapt.record import Decision, Seconds
 from cepheid.pattern.normal import Branch
@@ -26,6 +26,9 @@ FOLLOWING = 0.01
 """No more than about this part of the time is spent on looks, where their number is not given …"""
 SEARCHING = 0.05
 """… and this part where patterns share work: then a plan for all of them is searched for. What is in doubt waits."""
+WORTH = 1.1
+"""A change is worth its risk if it is expected to save a tenth of all work, that of taking in events included: what is
+rare now may be back in the next window, and a plan that begins with it is then the worst of all."""
 PUSHES = 16
 """How much work was done is asked after so many pushes."""
 UNKNOWN = "the plan was made before the stream was known"
@@ -49,7 +52,7 @@ class Followed(Protocol):
     def estimates(self) -> Mapping[Branch, Estimates]: ...
     def change_plans(self, plans: Mapping[Branch, Plan], migrate: str) -> list[Branch]: ...
     @property
-    def shares(self) -> bool: ...
+    def plans_together(self) -> bool: ...
     def search_again(self, estimates: Mapping[Branch, Estimates]) -> tuple[Mapping[Branch, Plan], float]: ...
 
 
@@ -73,6 +76,11 @@ def _cost(plan: Plan, branch: Branch, estimates: Estimates, cardinality: Cardina
     """The work that a plan is expected to make of one event of the stream."""
     events = sum(estimates.count_of(name) for name in branch.names)
     return tree_cost(plan, cardinality or Cardinality(branch, estimates)) / max(events, 1e-300)
+
+
+def _is_worth(old: float, new: float) -> bool:
+    """Whether to change from a plan with one cost of an event to one with another."""
+    return WORTH * (new + EVENT) < old + EVENT
 
 
 @dataclass(slots=True)
@@ -145,7 +153,7 @@ class Follower:
         if self._pushes < PUSHES and session.events - events < 1_000:
             return False
         self._pushes = 0
-        if self.checks and self.seconds.overhead > (SEARCHING if session.shares else FOLLOWING):
+        if self.checks and self.seconds.overhead > (SEARCHING if session.plans_together else FOLLOWING):
             return False
         variables = sum(len(branch.names) for branch in session.plans)
         return enough(sum(session.work.values()) - work, session.events - events, variables, self.checks)
@@ -154,7 +162,7 @@ class Follower:
         self.checks += 1
         with self.seconds.spent("estimating"):
             estimates = session.estimates()
-        if session.shares:
+        if session.plans_together:
             self._look_together(session, estimates)
             return
         work = session.work
@@ -187,7 +195,7 @@ class Follower:
                 plans, gain = session.search_again(estimates)
             before, started = dict(session.plans), time.perf_counter()
             with self.seconds.spent("changing"):
-                done = session.change_plans(plans, self._adapting.migrate) if gain > 0 else []
+                done = session.change_plans(plans, self._adapting.migrate) if WORTH * (1 - gain) < 1 else []
             for branch in done:
                 reason = reasons.get(branch, next(iter(reasons.values())))
                 was, now, seconds = str(before[branch]), str(plans[branch]), time.perf_counter() - started
@@ -224,9 +232,8 @@ class Follower:
                 reason = watched.watch.reason(estimates)
                 if reason is None and watched.answer != plan:
                     cardinality = Cardinality(single, estimates)
-                    if _cost(watched.answer, single, estimates, cardinality) < _cost(
-                        plan, single, estimates, cardinality
-                    ):
+                    old, new = (_cost(p, single, estimates, cardinality) for p in (plan, watched.answer))
+                    if _is_worth(old, new):
                         reason = f"{watched.answer}, which was no better before, makes less work by now"
         if reason is None:
             return
@@ -235,7 +242,7 @@ class Follower:
             answer = plan_with(single, cardinality, self._adapting.planner)
             old, new = (_cost(p, single, estimates, cardinality) for p in (plan, answer))
         judged = None
-        if answer != plan and new < old:
+        if answer != plan and _is_worth(old, new):
             started = time.perf_counter()
             with self.seconds.spent("changing"):
                 done = session.change_plans({branch: answer}, self._adapting.migrate)

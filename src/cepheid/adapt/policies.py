@@ -157,8 +157,8 @@ class _Invariants:
         return
 
 
-FIRST = 1.0
-"""The distance that is tried first: the other choice must be twice as good. Estimates are not better than that."""
+FIRST = 0.1
+"""The distance that is tried first."""
 LITTLE, MUCH = 0.05, 0.2
 """Gains that were not worth a change, and that were."""
 

@@ -43,6 +43,11 @@ class Planning:
         """Whether equal parts of plans are to be evaluated once."""
         return self.share not in APART
 
+    @property
+    def each_alone(self) -> bool:
+        """Whether each pattern has the plan of a planner that was named, whatever others have."""
+        return self.share is None and (self.order is not None or self.planner != "auto")
+
     def start(self, normals: Iterable[NormalForm]) -> None:
         """Make the first plans."""
         branches = [branch for normal in normals for branch in normal.branches]
@@ -53,8 +58,7 @@ class Planning:
                 f"order names {', '.join(unknown)}, which no pattern has: expected {', '.join(sorted(names))}, in some "
                 "order"
             )
-        own_planner = self.order is not None or self.planner != "auto"
-        if len(branches) > 1 and self.share != "none" and not (self.share is None and own_planner):
+        if len(branches) > 1 and self.share != "none" and not self.each_alone:
             self._shared = share_plans(branches, self.estimates, self._mode(len(branches)))
             self.plans.update(self._shared.plans)
         for branch in branches:

@@ -286,6 +286,11 @@ class Session:
         """Whether several patterns share work."""
         return self._planning.shares and len(self._plans) > 1
 
+    @property
+    def plans_together(self) -> bool:
+        """Whether there is one plan for several patterns."""
+        return self.shares and not self._planning.each_alone
+
     def shared_plan(self) -> SharedPlan | None:
         """What the plans of several patterns share, and what that saves."""
         return self._planning.together() if self.shares else None

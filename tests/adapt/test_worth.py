@@ -1,0 +1,52 @@
+"""A plan is changed where that saves a part of the work that is worth it, and left alone elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import cepheid
+
+
+def changes(window: int, **options: Any) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(0)
+    shares = [(1, 1, 0.02), (0.02, 1, 1)]
+    kinds = np.concatenate([rng.choice(list("ABC"), 6_000, p=np.array(p) / sum(p)) for p in shares])
+    table = pa.table({"ts": np.arange(len(kinds)), "type": kinds, "x": rng.random(len(kinds))})
+    pattern = cepheid.parse(f"PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN {window}")
+    engine = cepheid.Engine([pattern], adapt=cepheid.Invariant(), check_every=500, **options)
+    session = engine.open()
+    for start in range(0, len(table), 100):
+        session.push(table.slice(start, 100), watermark=start)
+    found: list[dict[str, Any]] = session.report()["adaptation"]["changes"]
+    return found
+
+
+def test_much_work_is_saved() -> None:
+    found = changes(1_000, planner="greedy")
+    assert any(change["new"] == "((a ⋈ b) ⋈ c)" for change in found)
+    assert all(change["estimated_gain"] > 0.05 for change in found)
+
+
+def test_what_is_nothing_beside_taking_in_the_events_is_not() -> None:
+    """In such windows an event makes a few candidates: whatever the plan, it is all the same."""
+    assert not changes(30, planner="greedy")
+
+
+def test_each_branch_follows_by_the_planner_that_was_named() -> None:
+    """Patterns that could share work do not lose their planner when they are planned again."""
+    rng = np.random.default_rng(0)
+    kinds = np.concatenate(
+        [rng.choice(list("ABCD"), 4_000, p=p) for p in ([0.4, 0.4, 0.02, 0.18], [0.02, 0.4, 0.4, 0.18])]
+    )
+    table = pa.table({"ts": np.arange(len(kinds)), "type": kinds, "x": rng.random(len(kinds))})
+    text = "PATTERN OR(SEQ(A a, B b, C c), SEQ(B d, C e, D f)) WHERE a.x < b.x AND b.x < c.x AND d.x < e.x WITHIN 600"
+    session = cepheid.Engine(
+        [cepheid.parse(text)], planner="rate", adapt=cepheid.Unconditional(), check_every=500
+    ).open()
+    assert not session.plans_together
+    for start in range(0, len(table), 100):
+        session.push(table.slice(start, 100), watermark=start)
+    assert "((a ⋈ b) ⋈ c)" in map(str, session.plans.values()), "by rate alone, a comes first by now"
