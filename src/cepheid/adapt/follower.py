@@ -29,6 +29,8 @@ SEARCHING = 0.05
 WORTH = 1.1
 """A change is worth its risk if it is expected to save a tenth of all work, that of taking in events included: what is
 rare now may be back in the next window, and a plan that begins with it is then the worst of all."""
+DEFAULT = Invariant(k=10, distance="meta")
+"""Of up to ten comparisons for each part, hardly a pattern has more. To look at them costs next to nothing."""
 PUSHES = 16
 """How much work was done is asked after so many pushes."""
 UNKNOWN = "the plan was made before the stream was known"
@@ -297,12 +299,12 @@ def policy_of(adapt: Policy | bool | str | None) -> Policy | None:
     """What a user may write: nothing or ``"static"``, ``True`` for the default, or a policy.
 
     >>> policy_of("static") is None, policy_of(True)
-    (True, Invariant(k=1, distance='meta'))
+    (True, Invariant(k=10, distance='meta'))
     """
     if adapt is None or adapt is False or adapt == "static":
         return None
     if adapt is True:
-        return Invariant(distance="meta")
+        return DEFAULT
     if isinstance(adapt, str) or not hasattr(adapt, "watch"):
         raise ValueError(
             f"adapt is 'static', True, or a policy such as cepheid.Invariant() or cepheid.Threshold(0.3); got {adapt!r}"
