@@ -297,7 +297,9 @@ def _summary(rows: list[dict[str, Any]]) -> list[str]:
 
 def plot_methods(result: Result, figure: Figure) -> None:
     """Figures 6 and 7: a row for each planner; throughput, gain, changes and overhead against the size."""
-    figure.set_size_inches(15, 8)
+    from matplotlib import colormaps
+
+    figure.set_size_inches(16, 8)
     panels = figure.subplots(len(PLANNERS), 4)
     methods = list(dict.fromkeys(str(row["method"]) for row in result.rows))
     sizes = sorted({int(row["size"] or 0) for row in result.rows})
@@ -305,11 +307,11 @@ def plot_methods(result: Result, figure: Figure) -> None:
         for axes, column in zip(line, ("events/s", "gain over static", "changes", "overhead %"), strict=True):
             for place, method in enumerate(methods):
                 values = [mean(result, column, planner=planner, method=method, size=size) for size in sizes]
-                style = {"color": "black", "ls": "--"} if method == STATIC else {}
+                style = {"color": "black", "ls": "--"} if method == STATIC else {"color": colormaps["tab10"](place)}
                 axes.plot(sizes, values, marker="osv^DPX*h+"[place % 10], label=method, lw=1.5, ms=5, **style)
             axes.set(xlabel="size of the pattern", title=f"{planner}: {column}")
             axes.set_xticks(sizes)
             if column in ("events/s", "gain over static"):
                 axes.set_yscale("log")
     handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize="small")
+    figure.legend(handles, labels, loc="outside right center", fontsize="small")

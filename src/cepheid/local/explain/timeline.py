@@ -126,7 +126,7 @@ def timeline(
 
     >>> from cepheid.workloads import stock_quotes
     >>> quotes = stock_quotes(30_000, rates=[(1, {"A": 1, "B": 1, "C": 0.02}), (1, {"A": 0.02, "B": 1, "C": 1})])
-    >>> pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.price < b.price AND b.price < c.price WITHIN 60 seconds"
+    >>> pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.change < b.change AND b.change < c.change WITHIN 3 minutes"
     >>> found = timeline(pattern, quotes, planner="greedy", check_every="10 minutes")
     >>> found.stretches[20].plans, found.stretches[-1].plans
     (('((c ⋈ b) ⋈ a)',), ('((a ⋈ b) ⋈ c)',))
