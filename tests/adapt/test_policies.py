@@ -11,16 +11,16 @@ from cepheid.plan.planner import PLANNERS
 from cepheid.stats.estimates import Estimates
 
 BRANCH = cepheid.normalise(cepheid.parse("PATTERN SEQ(A a, B b, C c) WITHIN 10")).branches[0]
-BEFORE = Estimates({"a": 100.0, "b": 15.0, "c": 10.0})
+BEFORE = Cardinality(BRANCH, Estimates({"a": 100.0, "b": 15.0, "c": 10.0}))
 
 
 def watch(policy: Policy, memory: Memory | None = None) -> Watch:
-    plan = PLANNERS["greedy"](BRANCH, Cardinality(BRANCH, BEFORE))
-    return policy.watch(BRANCH, plan, "greedy", BEFORE, {} if memory is None else memory)
+    plan = PLANNERS["greedy"](BRANCH, BEFORE)
+    return policy.watch(plan, "greedy", BEFORE, {} if memory is None else memory)
 
 
-def with_rates(**rates: float) -> Estimates:
-    return Estimates({**BEFORE.counts, **rates})
+def with_rates(**rates: float) -> Cardinality:
+    return Cardinality(BRANCH, Estimates({**BEFORE.estimates.counts, **rates}))
 
 
 def test_unconditionally() -> None:
@@ -55,11 +55,11 @@ def test_the_average_distance_is_that_of_the_comparisons_when_the_plan_was_made(
 
 def test_a_learned_distance_grows_with_changes_that_bring_little() -> None:
     memory: Memory = {}
-    for _ in range(3):
+    for _ in range(4):
         found = watch(Invariant(distance="meta"), memory)
         assert found.reason(with_rates(c=25.0)) is not None
         found.learn(0.0)
-    # From 0.1 to 0.8: the chosen 15 may become 27.
+    # From 0 by 0.1 to 0.8: the chosen 15 may become 27.
     found = watch(Invariant(distance="meta"), memory)
     assert found.reason(with_rates(c=25.0)) is None
     assert found.reason(with_rates(c=28.0)) is not None

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import cepheid
+from cepheid.adapt import follower
 
 
 def changes(window: int, **options: Any) -> list[dict[str, Any]]:
@@ -50,3 +52,28 @@ def test_each_branch_follows_by_the_planner_that_was_named() -> None:
     for start in range(0, len(table), 100):
         session.push(table.slice(start, 100), watermark=start)
     assert "((a ⋈ b) ⋈ c)" in map(str, session.plans.values()), "by rate alone, a comes first by now"
+
+
+def silent_for_a_while(windows: float) -> bool:
+    """Whether a plan began with c, which is frequent but silent for so many windows."""
+    rng = np.random.default_rng(0)
+    usual, silence = [0.48, 0.04, 0.48], [0.3, 0.7, 0.0]
+    kinds = np.concatenate(
+        [rng.choice(list("ABC"), round(2_000 * n), p=p) for n, p in ((8, usual), (windows, silence), (4, usual))]
+    )
+    table = pa.table({"ts": np.arange(len(kinds)), "type": kinds, "x": rng.random(len(kinds))})
+    pattern = cepheid.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x + 0.8 < b.x AND b.x + 0.8 < c.x WITHIN 2000")
+    session = cepheid.Engine([pattern], planner="greedy", adapt=cepheid.Unconditional(), check_every=1_000).open()
+    for start in range(0, len(table), 200):
+        session.push(table.slice(start, 200), watermark=start)
+    return any(change["new"].startswith("((c") for change in session.report()["adaptation"]["changes"])
+
+
+def test_what_is_silent_for_a_moment_may_be_back_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not silent_for_a_while(1.8)
+    monkeypatch.setattr(follower, "NOW", 1.0)
+    assert silent_for_a_while(1.8), "without the looks before"
+
+
+def test_what_stays_silent_comes_first() -> None:
+    assert silent_for_a_while(4.0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from cepheid.adapt.every import EVENT, CheckEvery, Every, enough
+from cepheid.adapt.every import EVENT, FIRST_LOOKS, CheckEvery, Every, enough
 from cepheid.adapt.policies import Invariant, Memory, Policy, Watch, dump_memory, load_memory
 from cepheid.adapt.record import Decision, Seconds
 from cepheid.pattern.normal import Branch
@@ -26,9 +26,16 @@ FOLLOWING = 0.01
 """No more than about this part of the time is spent on looks, where their number is not given …"""
 SEARCHING = 0.05
 """… and this part where patterns share work: then a plan for all of them is searched for. What is in doubt waits."""
+PAST = 3
+"""A change must pay off not only now: what is silent now may be back in the next window, and a plan that begins with it
+is then the worst of all. So the plans are compared by so many of the last looks as well …"""
+NOW = 0.6
+"""… and this is the weight of now. More than a half: where things have changed for good, the last looks are wrong."""
+SURE = 500
+"""Of many plans the one that is best by few samples is as a rule not as good as it seems. So it is compared with the
+plan in force by so many partial matches and events, before it takes its place."""
 WORTH = 1.1
-"""A change is worth its risk if it is expected to save a tenth of all work, that of taking in events included: what is
-rare now may be back in the next window, and a plan that begins with it is then the worst of all."""
+"""A change is worth its risk if it is expected to save a tenth of all work, that of taking in events included."""
 DEFAULT = Invariant(k=10, distance="meta")
 """Of up to ten comparisons for each part, hardly a pattern has more. To look at them costs next to nothing."""
 PUSHES = 16
@@ -51,7 +58,7 @@ class Followed(Protocol):
     def work(self) -> Mapping[Branch, int]: ...
     def ticks_of(self, nanoseconds: int) -> int: ...
     def moment(self, ticks: int) -> int | str: ...
-    def estimates(self) -> Mapping[Branch, Estimates]: ...
+    def estimates(self, tried: int = ...) -> Mapping[Branch, Estimates]: ...
     def change_plans(self, plans: Mapping[Branch, Plan], migrate: str) -> list[Branch]: ...
     @property
     def plans_together(self) -> bool: ...
@@ -60,12 +67,16 @@ class Followed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Adapting:
-    """How to follow the data. ``check_every``: how often to look; None: as often as costs little."""
+    """How to follow the data. ``check_every``: how often to look; None: as often as costs little.
+
+    ``known``: what was known when the first plans were made.
+    """
 
     policy: Policy
     planner: str
     check_every: CheckEvery = None
     migrate: Migration = "rebuild"
+    known: Mapping[Branch, Estimates] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         Every.of(self.check_every)
@@ -74,10 +85,15 @@ class Adapting:
         return Follower(self)
 
 
-def _cost(plan: Plan, branch: Branch, estimates: Estimates, cardinality: Cardinality | None = None) -> float:
+def _cost(plan: Plan, now: Cardinality) -> float:
     """The work that a plan is expected to make of one event of the stream."""
-    events = sum(estimates.count_of(name) for name in branch.names)
-    return tree_cost(plan, cardinality or Cardinality(branch, estimates)) / max(events, 1e-300)
+    events = sum(now.estimates.count_of(name) for name in now.branch.names)
+    return tree_cost(plan, now) / max(events, 1e-300)
+
+
+def _expected(branch: Branch, estimates: Estimates) -> Cardinality:
+    """What plans are made and judged by; sets are not planned."""
+    return Cardinality(replace(branch, variables=tuple(v for v in branch.variables if not v.is_kleene)), estimates)
 
 
 def _is_worth(old: float, new: float) -> bool:
@@ -95,13 +111,13 @@ class _Judged:
     work: float
     cost: float  # that was expected of the old plan then
 
-    def judge(self, work: float, branch: Branch, estimates: Estimates) -> None:
+    def judge(self, work: float, now: Cardinality) -> None:
         """Compare the work of an event with what it would be under the old plan.
 
         The stream may be busier or quieter by now, as it would be without the change; so what the old plan did is
         scaled by what is expected of it now and was expected then.
         """
-        before = self.work * _cost(self.old, branch, estimates) / max(self.cost, 1e-300)
+        before = self.work * _cost(self.old, now) / max(self.cost, 1e-300)
         self.decision.observed_gain = 1 - work / before if before > 0 else 0.0
         self.asked.learn(self.decision.observed_gain)
 
@@ -123,7 +139,12 @@ class Follower:
     def __init__(self, adapting: Adapting) -> None:
         self._adapting = adapting
         self._every = Every.of(adapting.check_every)
+        self._known = adapting.known
         self._watched: dict[Branch, _Watched] = {}
+        self._past: dict[Branch, deque[Cardinality]] = {}
+        for branch, then in adapting.known.items():
+            if then.joint(frozenset(v.name for v in branch.variables)) is not None:  # as well known as it will be now
+                self._past[branch] = deque([_expected(branch, then)], PAST)
         self._memories: dict[Branch, Memory] = {}
         self._pushes = 0
         self._mark: tuple[int, int | None, int] = (0, None, 0)  # events, time and work at the last check
@@ -158,7 +179,8 @@ class Follower:
         if self.checks and self.seconds.overhead > (SEARCHING if session.plans_together else FOLLOWING):
             return False
         variables = sum(len(branch.names) for branch in session.plans)
-        return enough(sum(session.work.values()) - work, session.events - events, variables, self.checks)
+        looks = FIRST_LOOKS if all(branch in self._known for branch in session.plans) else self.checks
+        return enough(sum(session.work.values()) - work, session.events - events, variables, looks)
 
     def _look(self, session: Followed) -> None:
         self.checks += 1
@@ -170,9 +192,10 @@ class Follower:
         work = session.work
         for branch, plan in session.plans.items():
             if plan is not None and branch in estimates and not branch.stepwise:
-                single = replace(branch, variables=tuple(v for v in branch.variables if not v.is_kleene))
-                if len(single.variables) > 1:
-                    self._check(session, branch, single, plan, estimates[branch], work[branch])
+                now = _expected(branch, estimates[branch])
+                if len(now.branch.variables) > 1:
+                    self._check(session, branch, plan, now, work[branch])
+                    self._past.setdefault(branch, deque(maxlen=PAST)).append(now)
         self._mark = session.events, session.now, sum(session.work.values())
 
     def _look_together(self, session: Followed, estimates: Mapping[Branch, Estimates]) -> None:
@@ -187,7 +210,7 @@ class Follower:
                 watched = self._watched.pop(branch, None)
                 if branch not in estimates or not _has_choice(branch, plan):
                     continue
-                reason = UNKNOWN if watched is None else watched.watch.reason(estimates[branch])
+                reason = UNKNOWN if watched is None else watched.watch.reason(_expected(branch, estimates[branch]))
                 if reason is not None:
                     reasons[branch] = reason
                 elif watched is not None:
@@ -212,16 +235,14 @@ class Follower:
 
     def _watch_alone(self, session: Followed, branch: Branch, plan: Plan, estimates: Estimates) -> None:
         if _has_choice(branch, plan):
-            single = replace(branch, variables=tuple(v for v in branch.variables if not v.is_kleene))
-            alone = plan_with(single, Cardinality(single, estimates), self._adapting.planner)
+            now = _expected(branch, estimates)
+            alone = plan_with(now.branch, now, self._adapting.planner)
             memory = self._memories.setdefault(branch, {})
-            watch = self._adapting.policy.watch(single, alone, self._adapting.planner, estimates, memory)
+            watch = self._adapting.policy.watch(alone, self._adapting.planner, now, memory)
             self._watched[branch] = _Watched(plan, alone, watch, (session.events, 0))
 
-    def _check(
-        self, session: Followed, branch: Branch, single: Branch, plan: Plan, estimates: Estimates, work: int
-    ) -> None:
-        watched = self._watched.get(branch)
+    def _check(self, session: Followed, branch: Branch, plan: Plan, now: Cardinality, work: int) -> None:
+        watched = self._watched.get(branch) or self._first(branch, plan)
         rate: float | None = None
         reason: str | None = UNKNOWN
         with self.seconds.spent("deciding"):
@@ -229,20 +250,20 @@ class Follower:
                 rate = (work - watched.mark[1]) / max(session.events - watched.mark[0], 1)
                 watched.mark = session.events, work
                 if watched.judged is not None:
-                    watched.judged.judge(rate, single, estimates)
+                    watched.judged.judge(rate, now)
                     watched.judged = None
-                reason = watched.watch.reason(estimates)
-                if reason is None and watched.answer != plan:
-                    cardinality = Cardinality(single, estimates)
-                    old, new = (_cost(p, single, estimates, cardinality) for p in (plan, watched.answer))
-                    if _is_worth(old, new):
-                        reason = f"{watched.answer}, which was no better before, makes less work by now"
+                reason = watched.watch.reason(now)
+                answer = watched.answer
+                if reason is None and answer != plan and _is_worth(_cost(plan, now), _cost(answer, now)):
+                    reason = f"{answer}, which was no better before, makes less work by now"
         if reason is None:
             return
         with self.seconds.spent("planning"):
-            cardinality = Cardinality(single, estimates)
-            answer = plan_with(single, cardinality, self._adapting.planner)
-            old, new = (_cost(p, single, estimates, cardinality) for p in (plan, answer))
+            answer = plan_with(now.branch, now, self._adapting.planner)
+            old, new = _cost(plan, now), _cost(answer, now)
+            if answer != plan and _is_worth(old, new):
+                sure = _expected(branch, session.estimates(SURE)[branch])
+                old, new = (self._cost(p, sure, branch) for p in (plan, answer))
         judged = None
         if answer != plan and _is_worth(old, new):
             started = time.perf_counter()
@@ -261,8 +282,21 @@ class Follower:
             plan, work = answer, session.work[branch]
         with self.seconds.spent("deciding"):
             memory = self._memories.setdefault(branch, {})
-            watch = self._adapting.policy.watch(single, answer, self._adapting.planner, estimates, memory)
+            watch = self._adapting.policy.watch(answer, self._adapting.planner, now, memory)
         self._watched[branch] = _Watched(plan, answer, watch, (session.events, work), judged)
+
+    def _cost(self, plan: Plan, now: Cardinality, branch: Branch) -> float:
+        """The work that a plan is expected to make of one event, by what is known now and was at the last looks."""
+        past = [_cost(plan, then) for then in self._past.get(branch, ())]
+        return NOW * _cost(plan, now) + (1 - NOW) * sum(past) / len(past) if past else _cost(plan, now)
+
+    def _first(self, branch: Branch, plan: Plan) -> _Watched | None:
+        """The watch on a plan that was made when the stream was known."""
+        if branch not in self._known:
+            return None
+        then = _expected(branch, self._known[branch])
+        watch = self._adapting.policy.watch(plan, self._adapting.planner, then, self._memories.setdefault(branch, {}))
+        return _Watched(plan, plan, watch, (0, 0))
 
     def report(self) -> dict[str, Any]:
         return {
@@ -282,6 +316,7 @@ class Follower:
         return {"mark": self._mark, "memories": memories, "report": self.report()}
 
     def load(self, branches: Iterable[Branch], found: Mapping[str, Any]) -> None:
+        self._known = {}  # the plans may be later ones
         events, then, work = found["mark"]
         self._mark = events, then, work
         self._memories = dict(zip(branches, map(load_memory, found["memories"]), strict=True))

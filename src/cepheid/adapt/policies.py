@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
-from cepheid.pattern.normal import Branch, Condition
+from cepheid.pattern.normal import Condition
 from cepheid.plan.cardinality import Cardinality
 from cepheid.plan.deciding import Deciding, Quantity, deciding, tightest
 from cepheid.plan.tree import Plan
@@ -22,8 +22,8 @@ Memory: TypeAlias = "dict[frozenset[Quantity], float]"
 class Watch(Protocol):
     """Watches one plan of one branch."""
 
-    def reason(self, estimates: Estimates) -> str | None:
-        """Why to plan again; None if there is no reason to."""
+    def reason(self, now: Cardinality) -> str | None:
+        """Why to plan again, by what is expected now; None if there is no reason to."""
         ...
 
     def learn(self, gain: float) -> None:
@@ -34,8 +34,8 @@ class Watch(Protocol):
 class Policy(Protocol):
     """A way to decide when to plan again."""
 
-    def watch(self, branch: Branch, plan: Plan, planner: str, estimates: Estimates, memory: Memory) -> Watch:
-        """Watch a plan that was made with these estimates. ``memory`` is kept from plan to plan."""
+    def watch(self, plan: Plan, planner: str, then: Cardinality, memory: Memory) -> Watch:
+        """Watch a plan that was made by what was expected then. ``memory`` is kept from plan to plan."""
         ...
 
 
@@ -47,12 +47,12 @@ class Unconditional:
     Unconditional()
     """
 
-    def watch(self, branch: Branch, plan: Plan, planner: str, estimates: Estimates, memory: Memory) -> Watch:
+    def watch(self, plan: Plan, planner: str, then: Cardinality, memory: Memory) -> Watch:
         return _Always()
 
 
 class _Always:
-    def reason(self, estimates: Estimates) -> str | None:
+    def reason(self, now: Cardinality) -> str | None:
         return "every check plans again"
 
     def learn(self, gain: float) -> None:
@@ -73,8 +73,8 @@ class Threshold:
         if self.change <= 0:
             raise ValueError(f"a threshold is a relative change above 0, such as 0.3; got {self.change}")
 
-    def watch(self, branch: Branch, plan: Plan, planner: str, estimates: Estimates, memory: Memory) -> Watch:
-        return _Changes(self.change, estimates)
+    def watch(self, plan: Plan, planner: str, then: Cardinality, memory: Memory) -> Watch:
+        return _Changes(self.change, then.estimates)
 
 
 class _Changes:
@@ -82,12 +82,12 @@ class _Changes:
         self._change = change
         self._before = _values(estimates)
 
-    def reason(self, estimates: Estimates) -> str | None:
-        now = _values(estimates)
+    def reason(self, now: Cardinality) -> str | None:
+        values = _values(now.estimates)
         for what, before in self._before.items():
-            if what in now and abs(now[what] - before) > self._change * max(before, 1e-300):
+            if what in values and abs(values[what] - before) > self._change * max(before, 1e-300):
                 name = f"the rate of {what}" if isinstance(what, str) else f"the selectivity of {what}"
-                return f"{name} was {before:.3g} and is {now[what]:.3g}"
+                return f"{name} was {before:.3g} and is {values[what]:.3g}"
         return None
 
     def learn(self, gain: float) -> None:
@@ -122,31 +122,28 @@ class Invariant:
         ):
             raise ValueError(f"distance is 0 or more, 'average' or 'meta'; got {self.distance!r}")
 
-    def watch(self, branch: Branch, plan: Plan, planner: str, estimates: Estimates, memory: Memory) -> Watch:
-        cardinality = Cardinality(branch, estimates)
-        blocks = deciding(plan, branch, cardinality, planner)
-        chosen = tightest(blocks, cardinality, self.k)
+    def watch(self, plan: Plan, planner: str, then: Cardinality, memory: Memory) -> Watch:
+        blocks = deciding(plan, then.branch, then, planner)
+        chosen = tightest(blocks, then, self.k)
         if self.distance == "meta":
-            return _Learning(branch, chosen, memory)
+            return _Learning(chosen, memory)
         if self.distance == "average":
-            distances = [abs(c.distance(cardinality)) for block in blocks for c in block]
-            return _Invariants(branch, chosen, sum(distances) / len(distances) if distances else 0.0)
+            distances = [abs(c.distance(then)) for block in blocks for c in block]
+            return _Invariants(chosen, sum(distances) / len(distances) if distances else 0.0)
         assert isinstance(self.distance, (int, float))
-        return _Invariants(branch, chosen, float(self.distance))
+        return _Invariants(chosen, float(self.distance))
 
 
 class _Invariants:
     """In the order of the blocks: an invariant takes those before it for granted."""
 
-    def __init__(self, branch: Branch, invariants: tuple[Deciding, ...], distance: float) -> None:
-        self._branch = branch
+    def __init__(self, invariants: tuple[Deciding, ...], distance: float) -> None:
         self._invariants = invariants
         self._distance = distance
 
-    def reason(self, estimates: Estimates) -> str | None:
-        cardinality = Cardinality(self._branch, estimates)
+    def reason(self, now: Cardinality) -> str | None:
         for invariant in self._invariants:
-            if invariant.is_violated(cardinality, self.allowed(invariant)):
+            if invariant.is_violated(now, self.allowed(invariant)):
                 return f"it no longer holds that {invariant}"
         return None
 
@@ -157,8 +154,8 @@ class _Invariants:
         return
 
 
-FIRST = 0.1
-"""The distance that is tried first."""
+STEP = 0.1
+"""The first distance after none."""
 LITTLE, MUCH = 0.05, 0.2
 """Gains that were not worth a change, and that were."""
 
@@ -166,30 +163,29 @@ LITTLE, MUCH = 0.05, 0.2
 class _Learning(_Invariants):
     """The meta-adaptive distance: what brought little must be violated by twice as much the next time."""
 
-    def __init__(self, branch: Branch, invariants: tuple[Deciding, ...], memory: Memory) -> None:
-        super().__init__(branch, invariants, FIRST)
+    def __init__(self, invariants: tuple[Deciding, ...], memory: Memory) -> None:
+        super().__init__(invariants, 0.0)
         self._memory = memory
         self._asked: Deciding | None = None
 
-    def reason(self, estimates: Estimates) -> str | None:
-        cardinality = Cardinality(self._branch, estimates)
+    def reason(self, now: Cardinality) -> str | None:
         for invariant in self._invariants:
-            if invariant.is_violated(cardinality, self.allowed(invariant)):
+            if invariant.is_violated(now, self.allowed(invariant)):
                 self._asked = invariant
                 return f"it no longer holds that {invariant}"
         return None
 
     def allowed(self, invariant: Deciding) -> float:
-        return self._memory.get(_key(invariant), FIRST)
+        return self._memory.get(_key(invariant), 0.0)
 
     def learn(self, gain: float) -> None:
         if self._asked is None:
             return
         distance = self.allowed(self._asked)
         if gain < LITTLE:
-            self._memory[_key(self._asked)] = min(2 * distance, 16.0)
+            self._memory[_key(self._asked)] = min(max(2 * distance, STEP), 16.0)
         elif gain > MUCH:
-            self._memory[_key(self._asked)] = max(distance / 2, 0.05)
+            self._memory[_key(self._asked)] = distance / 2 if distance > STEP else 0.0
 
 
 def _key(invariant: Deciding) -> frozenset[Quantity]:

@@ -159,4 +159,4 @@ class Engine:
         policy = policy_of(self.adapt)
         if policy is None or self.order is not None:
             return None
-        return Adapting(policy, self.planner, self.check_every, self.migrate).follow()
+        return Adapting(policy, self.planner, self.check_every, self.migrate, self.estimates).follow()

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from cepheid.engine.joiner import FOREVER, Rows
+from cepheid.engine.joint import Joint, Places, evenly
 from cepheid.engine.kernels.join import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, UNEQUAL
 from cepheid.engine.program import Side
 from cepheid.engine.run import BranchRun
-from cepheid.engine.sample import COMBINATIONS, Trial, same_partition
+from cepheid.engine.sample import Trial, same_partition
 from cepheid.engine.vector import Mask, Numbers
 from cepheid.pattern.normal import Condition
 from cepheid.stats.estimates import Estimates
@@ -70,38 +71,49 @@ class Arrivals:
         return self._histogram.count(max(now, self._now))
 
 
-def observe(run: BranchRun, counts: dict[str, float]) -> Estimates:
-    """What is known of a branch now.
+def observe(run: BranchRun, counts: dict[str, float], tried: int) -> Estimates:
+    """What is known of a branch now; it stays known when the events of now are gone.
 
     Conditions are tried on combinations of the events that are kept, so that it does not matter where the plan
-    evaluates them, or whether it does.
+    evaluates them, or whether it does. ``tried``: so many events of each variable are tried together.
     """
     program, scope, store = run.program, run.scope, run.scope.store
     rows = {name: run.events(name) for name in counts}
 
-    def value(side: Side, combinations: Mapping[str, Rows]) -> Rows | Numbers:
-        found: Rows | Numbers = (store.floats if side.is_float else store.values)[side.column][
-            combinations[side.variable] - store.base
-        ]
+    def value(side: Side, rows: Rows) -> Rows | Numbers:
+        found: Rows | Numbers = (store.floats if side.is_float else store.values)[side.column][rows - store.base]
         return found
 
     def holds(condition: Condition, combinations: Mapping[str, Rows]) -> Mask:
         compared = program.compared.get(condition)
         if compared is None:
-            return scope.holds(condition.expression, dict(combinations), COMBINATIONS)
-        good: Mask = _COMPARE[compared.operator](
-            value(compared.left, combinations), value(compared.right, combinations)
-        )
+            return scope.holds(condition.expression, dict(combinations), len(next(iter(combinations.values()))))
+        left, right = (value(side, combinations[side.variable]) for side in (compared.left, compared.right))
+        good: Mask = _COMPARE[compared.operator](left, right)
         return good
 
-    tried = Trial(program.branch, rows, store.times, holds)
+    some = {name: evenly(found, tried) for name, found in rows.items() if len(found)}
+    sides = {side for compared in program.compared.values() for side in (compared.left, compared.right)}
+    values = {side: value(side, some[side.variable]) for side in sides if side.variable in some}
     now = store.base, store.size
 
-    def joint(names: frozenset[str]) -> float | None:
-        """Known as long as no more events have come."""
-        return tried.joint(names) if (store.base, store.size) == now else None
+    def holds_later(condition: Condition, places: Mapping[str, Places]) -> Mask | None:
+        compared = program.compared.get(condition)
+        if compared is not None:
+            left, right = (values[side][places[side.variable]] for side in (compared.left, compared.right))
+            good: Mask = _COMPARE[compared.operator](left, right)
+            return good
+        if (store.base, store.size) != now:
+            return None
+        names = sorted(condition.variables)
+        shaped = np.broadcast_arrays(*(some[name][places[name]] for name in names))
+        flat = {name: chosen.reshape(-1) for name, chosen in zip(names, shaped, strict=True)}
+        return holds(condition, flat).reshape(shaped[0].shape)
 
-    return Estimates(counts, tried.selectivity, _same_partition(run, rows), joint)
+    times = {name: store.times(found) for name, found in some.items()}
+    joint = Joint(program.branch, times, holds_later, tried)
+    selectivity = Trial(program.branch, rows, store.times, holds).selectivity
+    return Estimates(counts, selectivity, _same_partition(run, rows), joint.share)
 
 
 _COMPARE = {

@@ -40,6 +40,10 @@ SAMPLED = (ConditionKind.EQUALITY, ConditionKind.COMPARISON, ConditionKind.GENER
 """The conditions that can be tried on single events."""
 
 
+def is_tried(condition: Condition) -> bool:
+    return condition.kind in SAMPLED and not condition.derived
+
+
 def share(good: Mask) -> float:
     """The share that satisfies a condition, of some that were tried; never quite none or all, since they are few."""
     return (int(np.count_nonzero(good)) + 0.5) / (len(good) + 1)
@@ -76,17 +80,13 @@ class Trial:
     """
 
     def __init__(self, branch: Branch, rows: Mapping[str, Rows], times: Callable[[Rows], Rows], judge: Judge) -> None:
-        self._conditions = [c for c in branch.conditions if c.kind in SAMPLED and not c.derived]
-        self._names = [v.name for v in branch.variables]
         self._drawn = drawn(rows)
-        self._positive = frozenset(self._names) & frozenset(self._drawn)
         self._times = times
         self._judge = judge
-        self._order = transitive_closure(branch.order)
-        self._found: dict[frozenset[str], tuple[float, dict[str, Rows]]] = {}
-        self.selectivity = self._try(self._conditions, self._order)
+        order = transitive_closure(branch.order)
+        self.selectivity = self._try([c for c in branch.conditions if is_tried(c)], order)
         for n in branch.negations:
-            around = {*self._order, *((x, n.name) for x in n.after), *((n.name, y) for y in n.before)}
+            around = {*order, *((x, n.name) for x in n.after), *((n.name, y) for y in n.before)}
             self.selectivity |= self._try([c for c in n.conditions if c.kind in SAMPLED], around)
 
     def _try(self, conditions: Iterable[Condition], order: Collection[tuple[str, str]]) -> dict[Condition, float]:
@@ -97,7 +97,7 @@ class Trial:
             if not names <= set(self._drawn):
                 continue
             if names not in left:
-                left[names] = self._in_order(self._drawn, names, order)
+                left[names] = self._in_order(names, order)
                 if np.count_nonzero(left[names]) < FEW:
                     left[names] = np.ones(COMBINATIONS, dtype=np.bool_)
             good = self._judge(condition, self._drawn)
@@ -105,66 +105,13 @@ class Trial:
             left[names] = left[names] & good
         return found
 
-    def _in_order(
-        self, combinations: Mapping[str, Rows], names: Collection[str], order: Collection[tuple[str, str]]
-    ) -> Mask:
+    def _in_order(self, names: Collection[str], order: Collection[tuple[str, str]]) -> Mask:
         good = np.ones(COMBINATIONS, dtype=np.bool_)
-        times = {name: self._times(combinations[name]) for name in names}
+        times = {name: self._times(self._drawn[name]) for name in names}
         for x, y in order:
             if x in names and y in names:
                 good &= times[x] < times[y]
         return good
-
-    def joint(self, names: frozenset[str]) -> float | None:
-        """The share of combinations over some variables that are in order and satisfy all conditions.
-
-        Of many variables hardly any combination does. So they are bound one after the other: those that are good so
-        far are multiplied, and each goes on with another event (sequential Monte Carlo).
-        """
-        return self._grown(names)[0] if names <= self._positive else None
-
-    def _grown(self, names: frozenset[str]) -> tuple[float, dict[str, Rows]]:
-        if names not in self._found:
-            last = self._last(names)
-            rest = names - {last}
-            chance, good = self._grown(rest) if rest else (1.0, {})
-            self._found[names] = self._extended(chance, good, last)
-        return self._found[names]
-
-    def _last(self, names: frozenset[str]) -> str:
-        """The last variable without which the others are still connected."""
-        for name in reversed(self._names):
-            if name in names and self._is_connected(names - {name}):
-                return name
-        return next(name for name in reversed(self._names) if name in names)
-
-    def _is_connected(self, names: frozenset[str]) -> bool:
-        if not names:
-            return True
-        reached = {next(iter(names))}
-        while (
-            more := {v for c in self._conditions if c.variables <= names and c.variables & reached for v in c.variables}
-            - reached
-        ):
-            reached |= more
-        return reached == names
-
-    def _extended(self, chance: float, good: dict[str, Rows], last: str) -> tuple[float, dict[str, Rows]]:
-        """One more variable: how likely it all is, and combinations that are good, so many as there always are."""
-        if not chance:
-            return chance, good
-        tried = {**good, last: self._drawn[last]}
-        order = {(x, y) for x, y in self._order if last in (x, y)}
-        passing = self._in_order(tried, set(tried), order)
-        for condition in self._conditions:
-            if last in condition.variables and condition.variables <= set(tried):
-                passing &= self._judge(condition, tried)
-        places = np.flatnonzero(passing)
-        chance *= (len(places) + 0.5) / (COMBINATIONS + 1)
-        if not len(places):  # it goes on with combinations that are not good; the chance is next to nothing anyway
-            return chance, tried
-        again = places[np.arange(COMBINATIONS) * len(places) // COMBINATIONS]
-        return chance, {name: rows[again] for name, rows in tried.items()}
 
 
 def same_partition(codes: Rows) -> float:

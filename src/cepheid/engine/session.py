@@ -260,13 +260,14 @@ class Session:
     def _keeps_time(self, schema: pa.Schema | None) -> bool:
         return schema is not None and not pa.types.is_integer(schema.field(self._columns.time).type)
 
-    def estimates(self) -> dict[Branch, Estimates]:
+    def estimates(self, tried: int = 200) -> dict[Branch, Estimates]:
         """Arrival rates and selectivities of the last window, for each branch: what a new plan could be made with.
 
-        Rates come from exponential histograms, selectivities from random combinations of the events that are kept.
+        Rates come from exponential histograms, selectivities from combinations of the events that are kept. ``tried``:
+        so many of each variable are tried together; the more there are, the surer is what is found.
         """
         self._catch_up()
-        return {branch: found for state in self._states for branch, found in state.estimates().items()}
+        return {branch: found for state in self._states for branch, found in state.estimates(tried).items()}
 
     def tallies(self) -> list[tuple[NormalForm, list[list[Tally]]]]:
         """For each pattern and branch what the parts of its plan have counted; nothing before the first event."""

@@ -389,10 +389,10 @@ class State:
 
     # --- what was counted
 
-    def estimates(self) -> dict[Branch, Estimates]:
+    def estimates(self, tried: int) -> dict[Branch, Estimates]:
         """What is known of each branch from the events of the last window."""
         return {
-            run.program.branch: observe(run, self._intake.counts(self._reads[key], run.program.window))
+            run.program.branch: observe(run, self._intake.counts(self._reads[key], run.program.window), tried)
             for key, run in self.runs.items()
         }
 

@@ -22,7 +22,8 @@ class Cardinality:
     """Expected numbers of partial matches over subsets of a branch's variables, all in one window."""
 
     def __init__(self, branch: Branch, estimates: Estimates) -> None:
-        self._branch = branch
+        self.branch = branch
+        self.estimates = estimates
         self._conditions: dict[frozenset[str], float] = {}
         for c in branch.conditions:
             if len(c.variables) > 1:
@@ -48,6 +49,7 @@ class Cardinality:
             if c.kind is ConditionKind.EQUALITY
         ]
         self.of = cache(self._of)
+        self.step = cache(self._step)
         self._extensions = cache(self._linear_extensions)
 
     def _of(self, subset: frozenset[str]) -> float:
@@ -63,7 +65,7 @@ class Cardinality:
         size *= math.prod(1 - struck for needed, struck in self._negations if needed <= subset)
         return min(size * self._extensions(subset) / math.factorial(len(subset)), HUGE)
 
-    def step(self, left: frozenset[str], right: frozenset[str] = frozenset()) -> float:
+    def _step(self, left: frozenset[str], right: frozenset[str] = frozenset()) -> float:
         """The work of a join: the partial matches that it makes, and the pairs that it looks at for them.
 
         The papers count partial matches only. Where few pairs match, looking for them is most of the work.
@@ -77,7 +79,7 @@ class Cardinality:
 
     def _key_share(self, left: frozenset[str], right: frozenset[str]) -> float:
         """Of all pairs, those that are looked at: equal values are found by key."""
-        if self._branch.partition:
+        if self.branch.partition:
             return self._same_partition
         keys = [share for needed, share in self._keys if needed & left and needed & right and needed <= left | right]
         return min(keys, default=1.0)

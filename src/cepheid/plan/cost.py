@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cepheid.plan.cardinality import Cardinality
-from cepheid.plan.tree import Join, Plan, Search, nodes, variables
+from cepheid.plan.tree import Join, Plan, Search, variables
 
 
 def order_cost(order: Sequence[str], cardinality: Cardinality) -> float:
@@ -31,10 +31,18 @@ def tree_cost(plan: Plan, cardinality: Cardinality) -> float:
 
 
 def tree_steps(plan: Plan) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-    """What each node of a tree joins; a leaf joins nothing."""
-    return tuple(
-        (frozenset(variables(node.left)), frozenset(variables(node.right)))
-        if isinstance(node, Join)
-        else (frozenset(variables(node)), frozenset[str]())
-        for node in nodes(plan)
-    )
+    """What each node of a tree joins, children before their parent; a leaf joins nothing."""
+    found: list[tuple[frozenset[str], frozenset[str]]] = []
+
+    def visit(node: Plan) -> frozenset[str]:
+        joined = (
+            (visit(node.left), visit(node.right)) if isinstance(node, Join) else (frozenset(variables(node)), _NONE)
+        )
+        found.append(joined)
+        return joined[0] | joined[1]
+
+    visit(plan)
+    return tuple(found)
+
+
+_NONE: frozenset[str] = frozenset()

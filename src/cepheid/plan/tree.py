@@ -63,9 +63,9 @@ def search(names: Sequence[str]) -> Plan:
 
 def variables(plan: Plan) -> tuple[str, ...]:
     """From left to right."""
-    if isinstance(plan, Search):
-        return plan.variables
-    return tuple(node.variable for node in nodes(plan) if isinstance(node, Leaf))
+    if isinstance(plan, Join):
+        return variables(plan.left) + variables(plan.right)
+    return plan.variables if isinstance(plan, Search) else (plan.variable,)
 
 
 def nodes(plan: Plan) -> Iterator[Plan]:
