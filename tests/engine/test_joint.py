@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,7 @@ def true_share(names: str, times: Mapping[str, Places], values: Mapping[str, Pla
         pairs = list(zip(names, chosen, strict=True))
         good += all(
             times[x][i] < times[y][j] and (ord(y) - ord(x) > 1 or values[x][i] < values[y][j])
-            for (x, i), (y, j) in zip(pairs, pairs[1:], strict=False)
+            for (x, i), (y, j) in pairwise(pairs)
         )
     return good / len(times["a"]) ** len(names)
 
@@ -89,4 +89,5 @@ def test_what_was_known_of_a_moment_stays_known() -> None:
     push(session, 3000, falling=True)
     [now] = session.estimates().values()
     assert then.joint(frozenset("abc")) == known != now.joint(frozenset("abc"))
-    assert known is not None and known > 0
+    assert known is not None
+    assert known > 0
