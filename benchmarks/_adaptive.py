@@ -12,7 +12,7 @@ import os
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -37,7 +37,7 @@ PLANNERS = ("greedy", "zstream")
 BATCH = 256
 FEWEST, WORK = 20, 2_000
 """A window has at least so many events of a type; it grows until an event makes so much work."""
-LIMIT = 4.0
+LIMIT = 2.0
 """So many seconds a run is measured for: where a plan does not follow, some events can take minutes."""
 SILENT = 4
 """Days without a car: of these observation points every third type of a traffic pattern is."""
@@ -165,7 +165,7 @@ def _work(case: Case) -> float:
     """Candidates and matches for each of some events from the middle, with a plan that fits them."""
     some = replace(case, events=case.events.slice(case.events.num_rows // 2, 3 * case.window))
     estimates = first_estimates(replace(some, window=some.window // 2))
-    found = [measure(some, planner, None, estimates)[0] for planner in PLANNERS]
+    found = [measure(some, planner, {STATIC: None}, estimates)[STATIC][0] for planner in PLANNERS]
     return max(figures["candidates"] + 10 * figures["matches"] for figures in found) / len(some.events)
 
 
@@ -205,36 +205,60 @@ def first_estimates(case: Case) -> Any:
     return session.estimates()
 
 
-def measure(case: Case, planner: str, policy: Policy | None, estimates: Any) -> tuple[dict[str, float], list[float]]:
-    """Figures of a run, and the seconds after each batch."""
-    engine = cepheid.Engine([cepheid.parse(case.pattern)], planner=planner, estimates=estimates, adapt=policy)
-    session = engine.open()
-    batches = [case.events.slice(start, BATCH) for start in range(0, case.events.num_rows, BATCH)]
-    matches, seconds = 0, []
-    started = time.process_time()  # the engine has one thread, and the machine may have other things to do
-    for batch in batches:
-        matches += session.push(batch, watermark=batch["ts"][-1]).num_rows
-        seconds.append(time.process_time() - started)
-        if seconds[-1] > LIMIT:
-            break
-    matches += session.close().num_rows
-    report = session.report()
-    found = report.get("adaptation", {"changed": 0, "overhead": 0.0, "seconds": {"estimating": 0.0, "all": 1.0}})
-    spent = found["seconds"]
-    figures = {
-        "changes": found["changed"],
-        "overhead %": 100 * found["overhead"],
-        "estimating %": 100 * spent["estimating"] / max(spent["all"], 1e-9),
-        "candidates": report["candidates"],
-        "matches": matches,
+@dataclass
+class Run:
+    """A method on its way through a case."""
+
+    session: cepheid.Session
+    seconds: list[float] = field(default_factory=list)  # after each batch
+    matches: int = 0
+
+    def push(self, batch: pa.Table) -> None:
+        started = time.process_time()  # the engine has one thread, and the machine may have other things to do
+        self.matches += self.session.push(batch, watermark=batch["ts"][-1]).num_rows
+        self.seconds.append((self.seconds or [0.0])[-1] + time.process_time() - started)
+
+    def figures(self) -> dict[str, float]:
+        self.matches += self.session.close().num_rows
+        report = self.session.report()
+        found = report.get("adaptation", {"changed": 0, "overhead": 0.0, "seconds": {"estimating": 0.0, "all": 1.0}})
+        spent = found["seconds"]
+        return {
+            "changes": found["changed"],
+            "overhead %": 100 * found["overhead"],
+            "estimating %": 100 * spent["estimating"] / max(spent["all"], 1e-9),
+            "candidates": report["candidates"],
+            "matches": self.matches,
+        }
+
+
+def measure(
+    case: Case, planner: str, methods: Mapping[str, Policy | None], estimates: Any
+) -> dict[str, tuple[dict[str, float], list[float]]]:
+    """Of each method the figures of a run, and the seconds after each batch.
+
+    They take turns with each batch, so that it is the same for all when the machine is slow for a while.
+    """
+    pattern = cepheid.parse(case.pattern)
+    runs = {
+        name: Run(cepheid.Engine([pattern], planner=planner, estimates=estimates, adapt=policy).open())
+        for name, policy in methods.items()
     }
-    return figures, seconds
+    turns = list(runs.values())
+    for start in range(0, case.events.num_rows, BATCH):
+        batch = case.events.slice(start, BATCH)
+        for run in turns:
+            run.push(batch)
+        turns = [run for run in (*turns[1:], turns[0]) if run.seconds[-1] <= LIMIT]
+        if not turns:
+            break
+    return {name: (run.figures(), run.seconds) for name, run in runs.items()}
 
 
 def compare(
     stream: str, cases: Sequence[Case], methods: Mapping[str, Policy | None], repeats: int, progress: Steps
 ) -> Result:
-    """Every method on every case; they take turns, and the median of the repeats counts."""
+    """Every method on every case; the median of the repeats counts."""
     rows: list[dict[str, Any]] = []
     for case, planner in progress([(c, p) for c in cases for p in PLANNERS], lambda step: f"{step[0]}, {step[1]}"):
         estimates = first_estimates(case)
@@ -242,17 +266,17 @@ def compare(
         gc.freeze()  # to go through all objects of the libraries takes a tenth of a second, whoever's turn it is
         runs: dict[str, list[tuple[dict[str, float], list[float]]]] = {name: [] for name in methods}
         for _ in range(repeats):
-            for name, policy in methods.items():
-                runs[name].append(measure(case, planner, policy, estimates))
-        lengths = [len(seconds) for found in runs.values() for _, seconds in found]
+            for name, found in measure(case, planner, methods, estimates).items():
+                runs[name].append(found)
+        lengths = [len(seconds) for mine in runs.values() for _, seconds in mine]
         whole = -(-case.events.num_rows // BATCH)
-        all_matches = {f["matches"] for found in runs.values() for f, seconds in found if len(seconds) == whole}
+        all_matches = {f["matches"] for mine in runs.values() for f, seconds in mine if len(seconds) == whole}
         assert len(all_matches) <= 1, "a plan never changes the result"
         events = min(min(lengths) * BATCH, case.events.num_rows)
         middle = {}
-        for name, found in runs.items():
-            middle[name] = {key: statistics.median(figures[key] for figures, _ in found) for key in found[0][0]}
-            taken = statistics.median(seconds[min(lengths) - 1] for _, seconds in found)
+        for name, mine in runs.items():
+            middle[name] = {key: statistics.median(figures[key] for figures, _ in mine) for key in mine[0][0]}
+            taken = statistics.median(seconds[min(lengths) - 1] for _, seconds in mine)
             middle[name] |= {"events": events, "events/s": events / taken}
         for name, figures in middle.items():
             gain = figures["events/s"] / middle[STATIC]["events/s"] if STATIC in middle else None

@@ -38,8 +38,8 @@ WORTH = 1.1
 """A change is worth its risk if it is expected to save a tenth of all work, that of taking in events included."""
 DEFAULT = Invariant(k=10, distance="meta")
 """Of up to ten comparisons for each part, hardly a pattern has more. To look at them costs next to nothing."""
-PUSHES = 16
-"""How much work was done is asked after so many pushes."""
+PUSHES, EVENTS = 16, 2_000
+"""How much work was done is asked after so many pushes, or so many events."""
 UNKNOWN = "the plan was made before the stream was known"
 
 
@@ -146,7 +146,7 @@ class Follower:
             if then.joint(frozenset(v.name for v in branch.variables)) is not None:  # as well known as it will be now
                 self._past[branch] = deque([_expected(branch, then)], PAST)
         self._memories: dict[Branch, Memory] = {}
-        self._pushes = 0
+        self._pushes = self._asked = 0  # pushes since, and events when it was last asked how much work was done
         self._mark: tuple[int, int | None, int] = (0, None, 0)  # events, time and work at the last check
         self.decisions: deque[Decision] = deque(maxlen=DECISIONS)
         self.changed = 0
@@ -173,9 +173,9 @@ class Follower:
                 return False
             return session.now - then >= session.ticks_of(self._every.nanoseconds)
         self._pushes += 1
-        if self._pushes < PUSHES and session.events - events < 1_000:
+        if self._pushes < PUSHES and session.events - self._asked < EVENTS:
             return False
-        self._pushes = 0
+        self._pushes, self._asked = 0, session.events
         if self.checks and self.seconds.overhead > (SEARCHING if session.plans_together else FOLLOWING):
             return False
         variables = sum(len(branch.names) for branch in session.plans)
@@ -242,7 +242,8 @@ class Follower:
             self._watched[branch] = _Watched(plan, alone, watch, (session.events, 0))
 
     def _check(self, session: Followed, branch: Branch, plan: Plan, now: Cardinality, work: int) -> None:
-        watched = self._watched.get(branch) or self._first(branch, plan)
+        self._watch_first(branch, plan)
+        watched = self._watched.get(branch)
         rate: float | None = None
         reason: str | None = UNKNOWN
         with self.seconds.spent("deciding"):
@@ -278,7 +279,7 @@ class Follower:
             self.decisions.append(decision)
             self.changed += 1
             if rate is not None and watched is not None:
-                judged = _Judged(decision, watched.watch, plan, rate, old)
+                judged = _Judged(decision, watched.watch, plan, rate, _cost(plan, now))
             plan, work = answer, session.work[branch]
         with self.seconds.spent("deciding"):
             memory = self._memories.setdefault(branch, {})
@@ -290,13 +291,13 @@ class Follower:
         past = [_cost(plan, then) for then in self._past.get(branch, ())]
         return NOW * _cost(plan, now) + (1 - NOW) * sum(past) / len(past) if past else _cost(plan, now)
 
-    def _first(self, branch: Branch, plan: Plan) -> _Watched | None:
-        """The watch on a plan that was made when the stream was known."""
-        if branch not in self._known:
-            return None
-        then = _expected(branch, self._known[branch])
-        watch = self._adapting.policy.watch(plan, self._adapting.planner, then, self._memories.setdefault(branch, {}))
-        return _Watched(plan, plan, watch, (0, 0))
+    def _watch_first(self, branch: Branch, plan: Plan) -> None:
+        """Where the stream was known when the first plan was made, it is watched as the later ones are."""
+        if branch in self._known and branch not in self._watched:
+            with self.seconds.spent("deciding"):
+                then, memory = _expected(branch, self._known[branch]), self._memories.setdefault(branch, {})
+                watch = self._adapting.policy.watch(plan, self._adapting.planner, then, memory)
+            self._watched[branch] = _Watched(plan, plan, watch, (0, 0))
 
     def report(self) -> dict[str, Any]:
         return {

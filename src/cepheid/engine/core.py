@@ -125,6 +125,12 @@ class Core:
         own = [] if self._searcher is None else [self._searcher.tally]
         return [*own, *(stage.tally for stage in self._stages)]
 
+    @property
+    def work(self) -> int:
+        """How many candidates it has looked at and conditions it has evaluated, be it for others too."""
+        shared = (node.tally for node in self._nodes if node.join is not None)
+        return sum(tally.work for tally in (*shared, *self.own_tallies) if tally is not None)
+
     def relations(self) -> list[Kept]:
         """What it keeps beside the nodes of the network."""
         own = [] if self._searcher is None else self._searcher.relations

@@ -131,8 +131,7 @@ class BranchRun:
     @property
     def work(self) -> int:
         """How many candidates the plan in force has looked at and conditions it has evaluated."""
-        tallies = (*self._core.shared_tallies, *self._core.own_tallies, *self.negations.tallies.values())
-        return sum(tally.steps.get(CANDIDATES, 0) + tally.evaluations for tally in tallies)
+        return self._core.work + sum(tally.work for tally in self.negations.tallies.values())
 
     def count_kept(self) -> None:
         self.waiting_tally.keep(len(self._waiting) + len(self._held))

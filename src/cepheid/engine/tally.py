@@ -26,6 +26,11 @@ class Tally:
         self.kept = 0
         self.peak = 0
 
+    @property
+    def work(self) -> int:
+        """How many candidates were looked at, and conditions evaluated."""
+        return self.steps.get(CANDIDATES, 0) + self.evaluations
+
     def keep(self, count: int) -> None:
         self.kept = count
         self.peak = max(self.peak, count)

@@ -42,6 +42,9 @@ class Condition:
         object.__setattr__(self, "variables", s.variables(self.expression))
         object.__setattr__(self, "kind", _kind(self.expression))
 
+    def __hash__(self) -> int:
+        return hash((self.variables, self.derived))  # it is asked for often, and expressions are deep
+
     def __str__(self) -> str:
         return expression_text(self.expression)
 
@@ -115,6 +118,9 @@ class Branch:
     def names(self) -> tuple[str, ...]:
         """Positive variables, then negated ones: the order in which conditions name them."""
         return (*(v.name for v in self.variables), *(n.name for n in self.negations))
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.order))  # it is asked for with every push, and conditions are many
 
     def map_conditions(self, change: Callable[[tuple[Condition, ...]], Iterable[Condition]]) -> Branch:
         """Change the conditions of the match and, apart from them, those of each negation."""
