@@ -38,8 +38,8 @@ WORTH = 1.1
 """A change is worth its risk if it is expected to save a tenth of all work, that of taking in events included."""
 DEFAULT = Invariant(k=10, distance="meta")
 """Of up to ten comparisons for each part, hardly a pattern has more. To look at them costs next to nothing."""
-PUSHES, EVENTS = 16, 2_000
-"""How much work was done is asked after so many pushes, or so many events."""
+ASKING = 0.02
+"""How much work was done is asked after so many seconds of pushes: to ask takes about a tenth of a millisecond."""
 UNKNOWN = "the plan was made before the stream was known"
 
 
@@ -146,7 +146,7 @@ class Follower:
             if then.joint(frozenset(v.name for v in branch.variables)) is not None:  # as well known as it will be now
                 self._past[branch] = deque([_expected(branch, then)], PAST)
         self._memories: dict[Branch, Memory] = {}
-        self._pushes = self._asked = 0  # pushes since, and events when it was last asked how much work was done
+        self._asked = 0.0  # when it was last asked how much work was done, in seconds of all pushes
         self._mark: tuple[int, int | None, int] = (0, None, 0)  # events, time and work at the last check
         self.decisions: deque[Decision] = deque(maxlen=DECISIONS)
         self.changed = 0
@@ -172,10 +172,9 @@ class Follower:
                 self._mark = events, session.now, work
                 return False
             return session.now - then >= session.ticks_of(self._every.nanoseconds)
-        self._pushes += 1
-        if self._pushes < PUSHES and session.events - self._asked < EVENTS:
+        if self.seconds.all - self._asked < ASKING:
             return False
-        self._pushes, self._asked = 0, session.events
+        self._asked = self.seconds.all
         if self.checks and self.seconds.overhead > (SEARCHING if session.plans_together else FOLLOWING):
             return False
         variables = sum(len(branch.names) for branch in session.plans)
