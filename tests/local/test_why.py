@@ -225,6 +225,13 @@ def diagnose(pattern: str, stream: str | pa.Table, **options: Any) -> BranchDiag
             id="windows that slide",
         ),
         pytest.param(
+            "PATTERN SEQ(KL(L l), L m) USING skip_till_next WHERE l.x = m.x AND l.x = 1 AND NOT (COUNT(l) > 2 OR m.x < 2) WITHIN 9",
+            "L:x=1 L:x=2",
+            "It can never match: l.x = m.x and l.x = 1 and COUNT(l) <= 2 and m.x >= 2 can never hold together.",
+            None,
+            id="a contradiction that a strategy hides",
+        ),
+        pytest.param(
             "PATTERN SEQ(L l, T t) WHERE l.x < 3 AND l.x > 5 WITHIN 3",
             "L:x=1 T",
             "It can never match: l.x < 3 and l.x > 5 can never hold together.",

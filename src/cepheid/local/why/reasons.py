@@ -16,6 +16,7 @@ from cepheid.local.why.relaxations import Relaxation, ending, helpful
 from cepheid.local.why.trial import Outcome, Trial
 from cepheid.local.why.values import how_near, most_common
 from cepheid.pattern.normal import Branch, Negation, Variable
+from cepheid.pattern.normalise import normalise
 
 SHOWN_TYPES = 5
 
@@ -47,6 +48,9 @@ def reasons(branch: Branch, pattern: Pattern, outcome: Outcome, trial: Trial) ->
         )
     freest = v.without_slide(v.using(pattern, s.Strategy.SKIP_TILL_ANY))
     if branch.stepwise:
+        [freely] = normalise(freest).branches  # of which more is known: events are not selected one by one
+        if freely.never is not None:
+            return Reasons((f"It can never match: {freely.never}.",))
         outcome = trial.funnel(freest)
     for node in positive_parts(outcome.root):
         if node.head.found == 0:
