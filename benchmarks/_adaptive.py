@@ -35,8 +35,9 @@ TRAFFIC, STOCKS = "aarhus_traffic.parquet", "stocks_1min.parquet"
 SETS = ("sequence", "negation", "conjunction", "Kleene", "disjunction")
 PLANNERS = ("greedy", "zstream")
 BATCH = 256
-FEWEST, WORK = 20, 2_000
-"""A window has at least so many events of a type; it grows until an event makes so much work."""
+FEWEST, WORK, MOST = 20, 2_000, 20_000
+"""A window has so many events of a type. It grows until an event makes so much work, and shrinks while it makes more
+than the most: of a few hundred events no one can tell how long they take."""
 LIMIT = 2.0
 """So many seconds a run is measured for: where a plan does not follow, some events can take minutes."""
 SILENT = 4
@@ -153,12 +154,20 @@ def case_of(stream: str, patterns: str, size: int, events: int, seed: int = 0) -
     types = [str(name) for name in rng.permutation(some)]
     mine = table.filter(pc.is_in(table["type"], pa.array(types))).slice(0, events)
     mine = mine.add_column(0, "ts", pa.array(np.arange(mine.num_rows)))
-    pattern, window = _text(patterns, types, COMPARED[stream], size), count * FEWEST
-    while True:
-        case = Case(patterns, size, f"{pattern} WITHIN {window}", mine, window)
-        if 12 * window > mine.num_rows or _work(case) > WORK:
-            return case
-        window += window // 4
+    text = _text(patterns, types, COMPARED[stream], size)
+
+    def within(window: int) -> Case:
+        return Case(patterns, size, f"{text} WITHIN {window}", mine, window)
+
+    case = within(count * FEWEST)
+    work = _work(case)
+    while work > MOST:
+        case = within(case.window - case.window // 4)
+        work = _work(case)
+    while work < WORK and 12 * case.window < mine.num_rows:
+        case = within(case.window + case.window // 4)
+        work = _work(case)
+    return case
 
 
 def _work(case: Case) -> float:

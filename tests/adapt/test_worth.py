@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -55,25 +56,51 @@ def test_each_branch_follows_by_the_planner_that_was_named() -> None:
 
 
 def silent_for_a_while(windows: float) -> bool:
-    """Whether a plan began with c, which is frequent but silent for so many windows."""
+    """Whether a plan began with c, which is the most frequent but silent for so many windows."""
     rng = np.random.default_rng(0)
-    usual, silence = [0.48, 0.04, 0.48], [0.3, 0.7, 0.0]
+    usual, silence = [0.2, 0.2, 0.6, 0.0], [0.2, 0.2, 0.0, 0.6]
     kinds = np.concatenate(
-        [rng.choice(list("ABC"), round(2_000 * n), p=p) for n, p in ((8, usual), (windows, silence), (4, usual))]
+        [rng.choice(list("ABC-"), round(2_000 * n), p=p) for n, p in ((8, usual), (windows, silence), (4, usual))]
     )
     table = pa.table({"ts": np.arange(len(kinds)), "type": kinds, "x": rng.random(len(kinds))})
     pattern = cepheid.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x + 0.8 < b.x AND b.x + 0.8 < c.x WITHIN 2000")
-    session = cepheid.Engine([pattern], planner="greedy", adapt=cepheid.Unconditional(), check_every=1_000).open()
+    session = cepheid.Engine([pattern], planner="greedy", adapt=cepheid.Unconditional(), check_every=2_000).open()
     for start in range(0, len(table), 200):
         session.push(table.slice(start, 200), watermark=start)
     return any(change["new"].startswith("((c") for change in session.report()["adaptation"]["changes"])
 
 
 def test_what_is_silent_for_a_moment_may_be_back_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follower, "EVENT", 1)
     assert not silent_for_a_while(1.8)
     monkeypatch.setattr(follower, "NOW", 1.0)
     assert silent_for_a_while(1.8), "without the looks before"
 
 
-def test_what_stays_silent_comes_first() -> None:
+def test_what_stays_silent_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follower, "EVENT", 1)
     assert silent_for_a_while(4.0)
+
+
+def wavering(gains: list[float], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The looks at which a plan is changed that makes so many times as much work as the other one, at each look."""
+    plans = {"old": [1_000.0 * gain for gain in gains], "new": [1_000.0] * len(gains)}
+    monkeypatch.setattr(follower, "EVENT", 0)
+    monkeypatch.setattr(follower, "_cost", lambda plan, look: plans[plan][look])
+    this = follower.Adapting(cepheid.Unconditional(), "greedy").follow()
+    changes = []
+    for look in range(len(gains)):
+        if this._compared("branch", "old", "new", look)[2]:  # type: ignore[arg-type]
+            changes.append(look)
+        this._past.setdefault("branch", deque(maxlen=follower.PAST)).append(look)  # type: ignore[arg-type]
+    return changes
+
+
+def test_a_stream_that_wavers_without_end_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not wavering([0.6, 0.5, 1.8, 0.6, 2.0, 0.4, 1.6, 0.5, 0.6, 2.2, 0.5], monkeypatch)
+
+
+def test_little_that_lasts_is_gained_a_little_later_and_much_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert wavering([0.8] * 6 + [1.4] * 5, monkeypatch)[0] == 8
+    assert wavering([0.8] * 6 + [4.0] * 5, monkeypatch)[0] == 6
+    assert wavering([1.2], monkeypatch) == [0], "what was never known before"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Protocol
+
+import numpy as np
 
 from cepheid.adapt.every import EVENT, FIRST_LOOKS, CheckEvery, Every, enough
 from cepheid.adapt.policies import Invariant, Memory, Policy, Watch, dump_memory, load_memory
@@ -26,11 +28,15 @@ FOLLOWING = 0.01
 """No more than about this part of the time is spent on looks, where their number is not given …"""
 SEARCHING = 0.05
 """… and this part where patterns share work: then a plan for all of them is searched for. What is in doubt waits."""
-PAST = 3
+PAST = 4
 """A change must pay off not only now: what is silent now may be back in the next window, and a plan that begins with it
 is then the worst of all. So the plans are compared by so many of the last looks as well …"""
-NOW = 0.6
-"""… and this is the weight of now. More than a half: where things have changed for good, the last looks are wrong."""
+RECENT, NOW = 3, 0.6
+"""… and by these of them with this weight of now. More than a half: where things have changed for good, the last looks
+are wrong."""
+LARGE = 3.0
+"""A plan that makes so many times less work now is taken at once. Many streams waver by less from one window to the
+next, without end: what saves less must do so in the mean of this and all the last looks."""
 SURE = 500
 """Of many plans the one that is best by few samples is as a rule not as good as it seems. So it is compared with the
 plan in force by so many partial matches and events, before it takes its place."""
@@ -98,7 +104,18 @@ def _expected(branch: Branch, estimates: Estimates) -> Cardinality:
 
 def _is_worth(old: float, new: float) -> bool:
     """Whether to change from a plan with one cost of an event to one with another."""
-    return WORTH * (new + EVENT) < old + EVENT
+    return _times(old, new) > WORTH
+
+
+def _times(old: float, new: float) -> float:
+    """How many times as much work one plan makes as another, given what they cost of an event."""
+    return max(old + EVENT, 1e-300) / max(new + EVENT, 1e-300)
+
+
+def _with_recent(costs: Sequence[float]) -> float:
+    """What is expected next, by the costs at some looks, the last of which is now."""
+    recent = costs[-RECENT - 1 : -1]
+    return NOW * costs[-1] + (1 - NOW) * sum(recent) / len(recent) if recent else costs[-1]
 
 
 @dataclass(slots=True)
@@ -260,12 +277,12 @@ class Follower:
             return
         with self.seconds.spent("planning"):
             answer = plan_with(now.branch, now, self._adapting.planner)
-            old, new = _cost(plan, now), _cost(answer, now)
+            old, new, pays_off = _cost(plan, now), _cost(answer, now), False
             if answer != plan and _is_worth(old, new):
                 sure = _expected(branch, session.estimates(SURE)[branch])
-                old, new = (self._cost(p, sure, branch) for p in (plan, answer))
+                old, new, pays_off = self._compared(branch, plan, answer, sure)
         judged = None
-        if answer != plan and _is_worth(old, new):
+        if pays_off:
             started = time.perf_counter()
             with self.seconds.spent("changing"):
                 done = session.change_plans({branch: answer}, self._adapting.migrate)
@@ -285,10 +302,15 @@ class Follower:
             watch = self._adapting.policy.watch(answer, self._adapting.planner, now, memory)
         self._watched[branch] = _Watched(plan, answer, watch, (session.events, work), judged)
 
-    def _cost(self, plan: Plan, now: Cardinality, branch: Branch) -> float:
-        """The work that a plan is expected to make of one event, by what is known now and was at the last looks."""
-        past = [_cost(plan, then) for then in self._past.get(branch, ())]
-        return NOW * _cost(plan, now) + (1 - NOW) * sum(past) / len(past) if past else _cost(plan, now)
+    def _compared(self, branch: Branch, plan: Plan, answer: Plan, now: Cardinality) -> tuple[float, float, bool]:
+        """The work that two plans are expected to make of one event, and whether to change from one to the other."""
+        looks = [*self._past.get(branch, ()), now]
+        old, new = ([_cost(one, then) for then in looks] for one in (plan, answer))
+        times = list(map(_times, old, new))
+        # In a sum, one busy window would outweigh all others.
+        lasts = np.exp(np.log(times).mean()) > WORTH if len(times) > PAST else len(times) == 1
+        before, after = _with_recent(old), _with_recent(new)
+        return before, after, _is_worth(before, after) and bool(lasts or times[-1] > LARGE)
 
     def _watch_first(self, branch: Branch, plan: Plan) -> None:
         """Where the stream was known when the first plan was made, it is watched as the later ones are."""
