@@ -293,3 +293,11 @@ def test_types_as_categories() -> None:
     )
     few = pa.table({"ts": range(40), "type": pa.concat_arrays([many] * 10)})
     assert cepheid.match(pattern, few).num_rows == 10
+
+
+@pytest.mark.parametrize(
+    "patterns", ["PATTERN A a WITHIN 1", cepheid.parse("PATTERN A a WITHIN 1"), ["PATTERN A a WITHIN 1"]]
+)
+def test_an_engine_that_is_given_text_says_how_to_read_it(patterns: Any) -> None:
+    with pytest.raises(TypeError, match=r"takes a list of patterns; got .* cepheid.parse_all"):
+        cepheid.Engine(patterns)

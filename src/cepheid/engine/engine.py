@@ -138,6 +138,11 @@ class Engine:
         return tuple(normalise(pattern) for pattern in self._named())
 
     def _named(self) -> tuple[Pattern, ...]:
+        if isinstance(self.patterns, (str, Pattern)) or not all(isinstance(one, Pattern) for one in self.patterns):
+            raise TypeError(
+                f"an engine takes a list of patterns; got {self.patterns!r:.80}. Read text with "
+                "cepheid.parse_all(text), and put a single pattern into a list"
+            )
         named = with_names(self.patterns)
         if not named:
             raise ValueError("there are no patterns; give one or more")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from cepheid.language.pattern import Pattern, with_names
 from cepheid.local.events import as_table
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch
-from cepheid.pattern.read import read_all
+from cepheid.pattern.read import patterns_in
 from cepheid.stats.estimates import Estimates
 
 BATCH = 65_536
@@ -98,7 +98,7 @@ def prepare(
     columns = EventColumns(time, type, tie_breaker)
     table = as_table(events)
     table = in_order(table.cast(without_views(table.schema)), time)
-    named = with_names(read_patterns(patterns))
+    named = with_names(patterns_in(patterns))
     check(named, table.schema, time=time, type=type, tie_breaker=tie_breaker)
     estimates = dict(statistics or {})
     if not estimates and planner != "pattern_order" and order is None:
@@ -128,15 +128,6 @@ def run(
             progress(batch.num_rows)
     found.append(session.close())
     return pa.concat_tables(found)
-
-
-def read_patterns(patterns: str | Pattern | Iterable[str | Pattern]) -> Iterator[Pattern]:
-    """Text may hold several patterns; those without a name have none yet."""
-    for pattern in [patterns] if isinstance(patterns, (str, Pattern)) else patterns:
-        if isinstance(pattern, Pattern):
-            yield pattern
-        else:
-            yield from read_all(pattern)
 
 
 def in_order(table: pa.Table, time: str) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from cepheid.language.parse import Draft, read_patterns
 from cepheid.language.pattern import Pattern, with_names
@@ -49,6 +49,15 @@ def read_all(text: str, *, name: str = "<pattern>") -> list[Pattern]:
             problems.append(Problem(message, Source(text, name), draft.name_span or _span(draft)))
         seen.add(pattern.name)
     return _checked(drafts, problems)
+
+
+def patterns_in(patterns: str | Pattern | Iterable[str | Pattern]) -> Iterator[Pattern]:
+    """What a caller may give: text, which may hold several patterns, a pattern, or some of either; with names or not."""
+    for pattern in [patterns] if isinstance(patterns, (str, Pattern)) else patterns:
+        if isinstance(pattern, Pattern):
+            yield pattern
+        else:
+            yield from read_all(pattern)
 
 
 def _checked(drafts: Sequence[Draft], problems: list[Problem]) -> list[Pattern]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
@@ -17,7 +17,7 @@ from cepheid.language.pattern import Pattern, with_names
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch
 from cepheid.pattern.normalise import normalise
-from cepheid.pattern.read import read_all
+from cepheid.pattern.read import patterns_in
 from cepheid.shed.strategies import Strategy
 from cepheid.spark.batch import match_batch
 from cepheid.spark.columns import arrow_schema, needed_columns, refuse_dates
@@ -70,7 +70,7 @@ def match(
     if shards is not None and shards < 1:
         raise ValueError(f"shards is 1 or more, got {shards}")
     columns = EventColumns(time, type, tie_breaker)
-    named = with_names(_read(patterns))
+    named = with_names(patterns_in(patterns))
     schema = arrow_schema(df.schema)
     check(named, schema, time=time, type=type, tie_breaker=tie_breaker)
     refuse_dates(schema, columns)
@@ -103,9 +103,3 @@ def match(
         )
     estimate = not statistics and planner != "pattern_order" and order is None
     return match_batch(engine, df, shards=shards, estimate=estimate)
-
-
-def _read(patterns: str | Pattern | Iterable[str | Pattern]) -> Iterator[Pattern]:
-    """Text may hold several patterns."""
-    for pattern in [patterns] if isinstance(patterns, (str, Pattern)) else patterns:
-        yield from [pattern] if isinstance(pattern, Pattern) else read_all(pattern)

@@ -28,9 +28,10 @@ from cepheid.local.explain.shared import SharedParts, shared_parts
 from cepheid.local.explain.shared_svg import draw_shared
 from cepheid.local.explain.svg import draw_patterns
 from cepheid.local.explain.tree_text import count_of, pattern_text
-from cepheid.local.match import prepare, read_patterns, run
+from cepheid.local.match import prepare, run
 from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.pattern.normalise import normalise
+from cepheid.pattern.read import patterns_in
 from cepheid.pattern.schema import Columns
 from cepheid.plan.cardinality import Cardinality
 from cepheid.plan.cost import tree_cost
@@ -133,7 +134,7 @@ def explain(
     columns = EventColumns(time, type, tie_breaker)
     if events is None:
         return _by_the_pattern_alone(
-            Engine(with_names(read_patterns(patterns)), columns, estimates=dict(statistics or {}), **options)
+            Engine(with_names(patterns_in(patterns)), columns, estimates=dict(statistics or {}), **options)
         )
     engine, table = prepare(
         patterns, events, time=time, type=type, tie_breaker=tie_breaker, statistics=statistics,

@@ -16,7 +16,7 @@ from cepheid.engine.planning import Share
 from cepheid.engine.sample import estimate_all
 from cepheid.engine.warming import types_of, warm_up
 from cepheid.language.pattern import Pattern, with_names
-from cepheid.local.match import BATCH, read_patterns
+from cepheid.local.match import BATCH
 from cepheid.local.stream.metrics import Second
 from cepheid.local.stream.result import StreamResult
 from cepheid.local.stream.runner import Runner
@@ -26,6 +26,7 @@ from cepheid.local.stream.watermark import Lateness, seconds_of
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch
 from cepheid.pattern.normalise import normalise
+from cepheid.pattern.read import patterns_in
 from cepheid.stats.estimates import Estimates
 
 
@@ -87,7 +88,7 @@ def run(
             "a table that comes as fast as it is taken is never an overload: for shedding, say how fast it comes, "
             "with cepheid.Replay(table, rate=…) or speed=…"
         )
-    named = with_names(read_patterns(patterns))
+    named = with_names(patterns_in(patterns))
     preview = start.preview(columns)
     if preview is not None:
         check(named, preview.schema, time=time, type=type, tie_breaker=tie_breaker)
