@@ -52,7 +52,7 @@ def read_all(text: str, *, name: str = "<pattern>") -> list[Pattern]:
 
 
 def patterns_in(patterns: str | Pattern | Iterable[str | Pattern]) -> Iterator[Pattern]:
-    """What a caller may give: text, which may hold several patterns, a pattern, or some of either; with names or not."""
+    """What a caller may give: text, which may hold several patterns, a pattern, or some of either, named or not."""
     for pattern in [patterns] if isinstance(patterns, (str, Pattern)) else patterns:
         if isinstance(pattern, Pattern):
             yield pattern
