@@ -103,11 +103,10 @@ class Matches:
 
     def add(self, found: pa.Table) -> None:
         if found.num_rows:
-            columns = {
-                name: found[name].cast(pa.int64()).to_numpy() for name in ("key", "start", "end", "window_start")
-            }
+            columns = {name: found[name].cast(pa.int64()).to_numpy() for name in ("start", "end", "window_start")}
             # The same events can be found in several windows.
-            self.keys.append(columns["key"] ^ columns["window_start"] * 0x9E3779B97F4A7C1)
+            bits = found["key"].to_numpy().view(np.int64)
+            self.keys.append(bits ^ columns["window_start"] * 0x9E3779B97F4A7C1)
             self.starts.append(columns["start"])
             self.ends.append(columns["end"])
 

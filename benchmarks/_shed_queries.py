@@ -182,11 +182,15 @@ class Query:
         return self.name
 
 
-def _key(variables: Sequence[str]) -> str:
-    """A number for a set of events; two sets have the same with a probability that can be forgotten."""
-    rng = np.random.default_rng(5)
-    factors = rng.integers(2**33, 2**35, len(variables))
-    return " + ".join(f"COALESCE({v}.n * {f}, 0)" for v, f in zip(variables, factors.tolist(), strict=True)) + " AS key"
+def _key(variables: Sequence[str], some: Sequence[str] = ()) -> str:
+    """A number for a set of events; two sets have the same with a probability that can be forgotten.
+
+    ``some``: of these not all are in a match. It is a part of the work, and should be a small one.
+    """
+    factors = np.random.default_rng(5).random(len(variables) + len(some)).tolist()
+    parts = [f"{v}.n * {f}" for v, f in zip(variables, factors, strict=False)]
+    parts += [f"COALESCE({v}.n * {f}, 0.0)" for v, f in zip(some, factors[len(variables) :], strict=True)]
+    return " + ".join(parts) + " AS key"
 
 
 def _stock_query(
@@ -232,7 +236,7 @@ def q4(seconds: int = 30) -> Query:
         leaves = ", ".join(f"{team}{n} {d}" for n, d in enumerate(defenders))
         texts.append(
             f"NAME {team} PATTERN SEQ({striker} s, ANY(3, {leaves})) WHERE {near} "
-            f"WITHIN {seconds} seconds SLIDE 1 second RETURN {_key(['s', *defenders])}"
+            f"WITHIN {seconds} seconds SLIDE 1 second RETURN {_key(['s'], defenders)}"
         )
     return Query("Q4", tuple(texts), f"{seconds} seconds", soccer)
 

@@ -26,7 +26,7 @@ FEW = 100
 SLACK = 0.02
 DOUBT = 0.03
 """What depends on utilities must promise so much more: they are only known from what was seen."""
-LEARNED = ("by_utility", "by_density", "by_event", "by_promise")
+LEARNED = ("by_utility", "by_event", "by_promise")
 
 
 @dataclass(frozen=True)

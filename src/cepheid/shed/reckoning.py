@@ -16,8 +16,8 @@ from cepheid.shed.model import Bins, Line, Model, Numbers
 
 EVENT = 100.0
 """The work of taking an event in, in candidates: pairs that a join looks at."""
-TUPLE = 20.0
-"""The work of a tuple that is made and kept."""
+TUPLE, MATCH = 6.0, 24.0
+"""The work of a tuple that is made and kept, and of one that is a match and has to be told."""
 CHECK = 0.25
 """The work of a pair that is dropped: it was looked up, and where it stands."""
 PATHS = 2048
@@ -43,6 +43,8 @@ class Reckoning:
         self._leaves = np.array([-1 if line.kept else line.leaf for line in lines], dtype=np.int64)
         self._opens = np.array([line.opens for line in lines], dtype=np.bool_)
         self._sides = np.array([(line.left, line.right) for line in lines], dtype=np.int64).reshape(-1, 2).T
+        is_side = np.isin(np.arange(len(lines)), self._sides)
+        self._telling: Numbers = np.where(is_side, TUPLE, MATCH) * self._made
         self._ends = np.append(0, np.cumsum(arrays["counts"]))
         odd, weights = arrays["odd"], arrays["weights"]
         self._matches = {None: (arrays["matches"], weights)} | {
@@ -86,7 +88,7 @@ class Reckoning:
         reached = np.concatenate([made, np.ones((1, kept.shape[-1]))])[self._sides].prod(axis=0)
         pairs = _over_places(self.costs, kept) + CHECK * (total - processed)
         taken = sum(self.events.values()) - sum(n * thin[leaf] for leaf, n in self.events.items() if leaf in thin)
-        found: Numbers = EVENT * taken + (reached * there * pairs).sum(axis=0) + TUPLE * (self._made @ made)
+        found: Numbers = EVENT * taken + (reached * there * pairs).sum(axis=0) + self._telling @ made
         return found / self.all
 
     def loss(self, kept: Numbers, thin: Thin, odd: bool | None = None) -> Numbers:
@@ -107,7 +109,7 @@ class Reckoning:
     def downstream(self) -> Numbers:
         """The work of a pair of each line, and of all that is expected to follow from it."""
         pairs = np.maximum(self.pairs.sum(axis=1), 1e-300)
-        each: Numbers = self.costs.sum(axis=1) / pairs + TUPLE * self._made / pairs
+        each: Numbers = (self.costs.sum(axis=1) + self._telling) / pairs
         users: dict[int, list[int]] = {}
         for place, line in enumerate(self.lines):
             for side in (line.left, line.right):

@@ -73,7 +73,8 @@ class Strategy:
 
 @dataclass(frozen=True)
 class HSpice(Strategy):
-    """Drops events from partial matches: the pairs of the two that are least likely to end in a match."""
+    """Drops events from partial matches: the pairs of the two from which the fewest matches come, for the work that
+    follows from them."""
 
 
 @dataclass(frozen=True)

@@ -53,19 +53,15 @@ class Ways:
         self._pairs = _smooth(reckoning.pairs)
 
     def by_utility(self) -> Way:
-        """hSPICE: the pairs of least utility."""
-        mean = _mean(self._worth, self._pairs)
-        utilities = (self._worth + PRIOR * mean) / (self._pairs + PRIOR)
-        occurrences = np.where(self._sheddable, self._reckoning.pairs, 0.0)
-        return Way("events from partial matches", EACH_PAIR, _pairs(utilities, occurrences), learned=True)
+        """hSPICE: the pairs of least utility for the work that they, and what follows from them, make.
 
-    def by_density(self) -> Way:
-        """The pairs that promise the least for the work that they, and what follows from them, make."""
+        The paper counts pairs, each of which is as much work to it. Here a pair that goes on to make others is more.
+        """
         each = self._reckoning.downstream()[:, None]
         mean = _mean(self._worth, self._pairs)
-        density = (self._worth + PRIOR * mean) / (self._pairs + PRIOR) / np.maximum(each, 1e-300)
+        utilities = (self._worth + PRIOR * mean) / (self._pairs + PRIOR) / np.maximum(each, 1e-300)
         costs = np.where(self._sheddable, self._reckoning.pairs * each, 0.0)
-        return Way("events from partial matches, by work", EACH_PAIR, _pairs(density, costs), learned=True)
+        return Way("events from partial matches", EACH_PAIR, _pairs(utilities, costs), learned=True)
 
     def by_event(self) -> Way:
         """eSPICE: of each type of events, the positions in a window where they are in the fewest matches.
