@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.engine.gate import OPEN, Places, lots, mixed_all
+from cepheid.engine.gate import OPEN, Places, in_control, lots
 from cepheid.engine.kernels.join import PROCESSED, mixed
 from cepheid.shed.strategies import Strategy
 from tests.shed import simulated
@@ -81,7 +81,7 @@ def test_no_strategy_is_better_than_the_one_that_chooses(
             recall, work = simulated.recall_at(
                 target, pattern, events, kind(observations=20_000), truth, planner="pattern_order"
             )
-            found[kind.__name__] = recall - max(0.0, work - target)
+            found[kind.__name__] = recall - (work - target)  # what is left of the work is not quite the same for all
         best = max(recall for name, recall in found.items() if name != "CostAware")
         assert found["CostAware"] >= best - 0.04, found
 
@@ -213,10 +213,9 @@ def test_pairs_are_counted_as_they_are() -> None:
         assert model.completed[line].sum() == matches
 
 
-def test_lots_are_the_same_in_and_outside_of_kernels() -> None:
-    numbers = np.array([0, 1, 2, 63, 64, 10**9, 2**40, -5], dtype=np.int64)
-    assert mixed_all(numbers).tolist() == [mixed(int(number)) for number in numbers]
-    assert len(np.unique(mixed_all(np.arange(1000)) % 64)) == 64
+def test_lots_are_drawn_evenly() -> None:
+    assert len({mixed(number) % 64 for number in range(1000)}) == 64
+    assert in_control(np.arange(64_000)).mean() == pytest.approx(1 / 64, rel=0.1)
     assert lots(np.arange(10_000).reshape(-1, 1)).mean() == pytest.approx(511.5, rel=0.02)
 
 

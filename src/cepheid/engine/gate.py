@@ -11,7 +11,6 @@ import numpy.typing as npt
 from cepheid.engine.kernels.join import (
     ALIKE,
     ANCHOR,
-    CONTROL,
     DROPPED,
     IS_LEFT,
     LEVELS,
@@ -22,7 +21,8 @@ from cepheid.engine.kernels.join import (
     SHIFT,
     STEP,
 )  # fmt: skip
-from cepheid.shed.drops import ALL
+from cepheid.engine.kernels.join import in_control as _in_control
+from cepheid.engine.kernels.join import lots as _lots
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 
@@ -72,27 +72,24 @@ class Places:
         return found
 
 
-def mixed_all(numbers: Rows) -> Rows:
-    """The kernel's ``mixed`` of many numbers."""
-    numbers = (numbers ^ (numbers >> 31)) & 0x7FFFFFFF
-    for _ in range(2):
-        numbers = (numbers * 0x45D9F3B) & 0x7FFFFFFFFFFFFF
-        numbers = (numbers ^ (numbers >> 16)) & 0x7FFFFFFF
-    return numbers
+def in_control(anchors: Rows) -> npt.NDArray[np.bool_]:
+    """Which tuples are in the control group, by the rows of their anchors."""
+    found: npt.NDArray[np.bool_] = _in_control(anchors)  # type: ignore[no-untyped-call]
+    return found
 
 
 def lots(rows: Rows) -> Rows:
-    """What decides about tuples where only some are dropped; the kernel reckons it so too."""
-    lot = np.zeros(len(rows), dtype=np.int64)
-    for column in rows.T:
-        lot = mixed_all(lot + column)
-    return lot % ALL
-
-
-def in_control(anchors: Rows) -> npt.NDArray[np.bool_]:
-    """Which tuples are in the control group, by the rows of their anchors."""
-    found: npt.NDArray[np.bool_] = mixed_all(anchors) % CONTROL == 0
+    """What decides about tuples where only some are dropped."""
+    found: Rows = _lots(rows)  # type: ignore[no-untyped-call]
     return found
+
+
+def warm_up() -> None:
+    """Load what is only needed when there is too much to do already."""
+    rows = np.zeros((1, 2), dtype=np.int64)
+    in_control(rows[:, 0])
+    in_control(rows[0])
+    lots(rows)
 
 
 @dataclass(slots=True)

@@ -59,7 +59,7 @@ class Joiner:
         if self._has_none(outer, relation, probe):
             return Tuples.empty(len(probe.outer) + len(probe.inner))
         inner, store = relation.tuples, self.scope.store
-        if probe.external or gate is not OPEN:
+        if probe.external:
             o, i = self.candidates(outer, relation, probe, tally, gate)
             found = put_together(  # type: ignore[no-untyped-call]
                 outer.rows, outer.lo, outer.hi, inner.rows, inner.lo, inner.hi, o, i, probe.outer_to, probe.inner_to
@@ -70,7 +70,7 @@ class Joiner:
             outer.hi - self.window, outer.lo + self.window, self.window, probe.after, probe.before, probe.conditions,
             store.values, store.floats, store.base, self.scope.ties,
             probe.key_slot, probe.key_column, relation.keys, relation.heads, relation.links,
-            relation.in_order, self.limit, probe.outer_to, probe.inner_to,
+            relation.in_order, self.limit, gate, probe.outer_to, probe.inner_to,
         )  # fmt: skip
         self._count(counts, probe, tally)
         return Tuples(rows, lo, hi)

@@ -24,8 +24,10 @@ MATCHES, REMEMBERED, TUPLES = 1024, 32, 8
 """So many matches of a push are looked at and remembered; and so many tuples of each join."""
 
 
-def learn_tuples(model: Model, survey: Survey, network: Network, store: RowStore, *, control: bool) -> None:
-    """While the new tuples of joins are still there: remember how some of them came about."""
+def learn_tuples(
+    model: Model, survey: Survey, network: Network, store: RowStore, *, control: bool, remember: bool
+) -> None:
+    """While the new tuples of joins are still there: count them, and ``remember`` how some of them came about."""
     for node in network.found:
         line = survey.line_of.get(node.number)
         if line is None:
@@ -36,8 +38,9 @@ def learn_tuples(model: Model, survey: Survey, network: Network, store: RowStore
         if len(new):
             places = survey.places[line].bin_of(new.lo, new.hi)
             model.born[line] += (CONTROL if control else 1) * np.bincount(places, minlength=BINS)
-            some = new.rows[:: max(1, len(new) // TUPLES)][:TUPLES]
-            model.tuples[line].add(survey.paths(node, some, store)[0], len(some))
+            if remember:
+                some = new.rows[:: max(1, len(new) // TUPLES)][:TUPLES]
+                model.tuples[line].add(survey.paths(node, some, store)[0], len(some))
 
 
 def learn_matches(

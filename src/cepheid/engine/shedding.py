@@ -34,6 +34,8 @@ SAMPLED = 16
 FIRST, MANY, TOGETHER = 64, 256, 16
 """The first pushes are all looked at, and those of many events until enough is known. Gates are read after so many
 pushes, or after many events."""
+REMEMBERED = 4
+"""While pairs are dropped, it is remembered in one of so many pushes how tuples came about: it takes time then."""
 FEWEST = 1e-3
 
 
@@ -174,7 +176,9 @@ class Shedder:
     def after_joins(self) -> None:
         """While the new tuples are still there: remember how some of them came about."""
         if self._observes and self._survey is not None:
-            learn_tuples(self.model, self._survey, self._network, self._store, control=self._sheds_pairs)
+            control = self._sheds_pairs
+            remember = not control or self._is_sampled(REMEMBERED)
+            learn_tuples(self.model, self._survey, self._network, self._store, control=control, remember=remember)
 
     def end(self, found: Mapping[Key, Matches], taken: Mapping[int, Rows]) -> None:
         """After a push in which something was dropped or learned."""

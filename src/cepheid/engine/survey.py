@@ -205,8 +205,7 @@ class Survey:
                 good &= in_control(rows[:, program.columns.index(first_column(name, program.columns))])
             return good
         if core.nodes:
-            planned = rows[:, _planned(program)]
-            return in_control(planned[:, self.anchors[core.nodes[-1].number]])
+            return in_control(rows[:, _planned(program)[self.anchors[core.nodes[-1].number]]])
         (line, *_) = [line for line, (owner, _, _) in self.stages.items() if owner == key]
         name = self.stages[line][1].program.variable.name
         return in_control(rows[:, program.columns.index(first_column(name, program.columns))])

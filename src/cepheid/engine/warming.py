@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
+from cepheid.engine import gate
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns
 from cepheid.language import syntax as s
@@ -37,6 +38,8 @@ def warm_up(engine: Engine, patterns: Sequence[Pattern], preview: pa.Table | Non
 
 
 def _push(engine: Engine, events: pa.Table) -> None:
+    if engine.shed is not None:
+        gate.warm_up()
     session = engine.open()
     size = -(-events.num_rows // 4)
     for place in range(0, events.num_rows, size):

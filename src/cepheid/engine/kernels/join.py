@@ -88,6 +88,27 @@ def mixed(number):
 
 
 @kernel
+def in_control(anchors):
+    """Which tuples are in the control group, by the rows of their anchors."""
+    found = np.empty(anchors.shape[0], dtype=np.bool_)
+    for place in range(anchors.shape[0]):
+        found[place] = mixed(anchors[place]) % CONTROL == 0
+    return found
+
+
+@kernel
+def lots(rows):
+    """What decides about tuples where only some are dropped: as ``join`` reckons it."""
+    found = np.empty(rows.shape[0], dtype=np.int64)
+    for place in range(rows.shape[0]):
+        lot = np.int64(0)
+        for column in range(rows.shape[1]):
+            lot = mixed(lot + rows[place, column])
+        found[place] = lot % ALL
+    return found
+
+
+@kernel
 def join(
     outer, outer_lo, outer_hi, inner, inner_lo, inner_hi,
     low, high, window, after, before, conditions, values, floats, base, ties,
@@ -109,6 +130,14 @@ def join(
     """
     gated = gate.shape[0] > 0
     sheds = gated and gate[SETTINGS, SHEDS] == 1
+    is_left = gated and gate[SETTINGS, IS_LEFT] == 1
+    slide = gate[SETTINGS, STEP] if gated else 0
+    alike = gate[SETTINGS, ALIKE] if gated else 0
+    anchor = gate[SETTINGS, ANCHOR] if gated else 0
+    of_outer = alike != SAME_RIGHT if is_left else alike != SAME_LEFT
+    of_inner = alike != SAME_LEFT if is_left else alike != SAME_RIGHT
+    origin = np.int64(0)
+    spared = False  # whether the left tuple is in the control group
     n_conditions = conditions.shape[0]
     counts = np.zeros(REACHED + 1 + n_conditions, dtype=np.int64)
     candidates = 0
@@ -167,6 +196,11 @@ def join(
             row = outer[o, conditions[c, OUTER_SLOT]] - base
             whole[c] = values[conditions[c, OUTER_COLUMN], row]
             real[c] = floats[conditions[c, OUTER_COLUMN], row]
+        if is_left:
+            origin = outer_lo[o]
+            if slide > 0:
+                origin -= origin % slide
+            spared = sheds and mixed(outer[o, anchor]) % CONTROL == 0
         this = -1
         while True:
             if key_slot < 0:
@@ -182,26 +216,21 @@ def join(
                 if keys[this] != key:
                     continue
             if gated:
-                if gate[SETTINGS, IS_LEFT] == 1:
-                    origin, place = outer_lo[o], inner_lo[this]
+                if is_left:
+                    place = inner_lo[this]
                 else:
                     origin, place = inner_lo[this], outer_lo[o]
-                if gate[SETTINGS, STEP] > 0:
-                    origin -= origin % gate[SETTINGS, STEP]
+                    if slide > 0:
+                        origin -= origin % slide
                 place = (place - origin + gate[SETTINGS, OFFSET]) >> gate[SETTINGS, SHIFT]
                 if 0 <= place < gate.shape[1]:
                     if not sheds:
                         gate[PROCESSED, place] += 1
                     else:
+                        if not is_left:
+                            spared = mixed(inner[this, anchor]) % CONTROL == 0
                         level = gate[LEVELS, place]
-                        alike = gate[SETTINGS, ALIKE]
-                        if gate[SETTINGS, IS_LEFT] == 1:
-                            anchor = outer[o, gate[SETTINGS, ANCHOR]]
-                            of_outer, of_inner = alike != SAME_RIGHT, alike != SAME_LEFT
-                        else:
-                            anchor = inner[this, gate[SETTINGS, ANCHOR]]
-                            of_outer, of_inner = alike != SAME_LEFT, alike != SAME_RIGHT
-                        if mixed(anchor) % CONTROL == 0:
+                        if spared:
                             gate[PROCESSED, place] += 1
                         elif level > 0:
                             lot = np.int64(0)

@@ -30,7 +30,7 @@ def put_together(outer, outer_lo, outer_hi, inner, inner_lo, inner_hi, o, i, out
 def join_tuples(
     outer, outer_lo, outer_hi, inner, inner_lo, inner_hi,
     low, high, window, after, before, conditions, values, floats, base, ties,
-    key_slot, key_column, keys, heads, links, in_order, limit, outer_to, inner_to,
+    key_slot, key_column, keys, heads, links, in_order, limit, gate, outer_to, inner_to,
 ):  # fmt: skip
     """The tuples of all pairs that go together, and counts: ``join`` and ``put_together`` at once.
 
@@ -39,7 +39,7 @@ def join_tuples(
     o, i, counts = join(
         outer, outer_lo, outer_hi, inner, inner_lo, inner_hi,
         low, high, window, after, before, conditions, values, floats, base, ties,
-        key_slot, key_column, keys, heads, links, in_order, False, limit, np.empty((0, 0), dtype=np.int64),
+        key_slot, key_column, keys, heads, links, in_order, False, limit, gate,
     )  # fmt: skip
     rows, lo, hi = put_together(outer, outer_lo, outer_hi, inner, inner_lo, inner_hi, o, i, outer_to, inner_to)
     return rows, lo, hi, counts
