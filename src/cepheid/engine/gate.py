@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -114,15 +116,24 @@ class Opening:
 
 @dataclass(slots=True)
 class Promise:
-    """Where partial matches are dropped as they are made: ``levels`` are those of the join that would use them."""
+    """Where partial matches are dropped as they are made: ``levels`` are those of the join that would use them.
+
+    Levels only rise with the place. So one is dropped if it would be at the first place at which it could meet anything
+    there: after the events in the slots ``after``, or, if the other side need not come after any, at any place.
+    """
 
     places: Places
     levels: Rows
     anchor: int
     dropped: Rows
+    after: Sequence[int]
+    in_order: bool  # whether the other side comes after all of it
 
-    def passing(self, rows: Rows, lo: Rows, hi: Rows) -> npt.NDArray[np.bool_] | None:
-        where = self.places.bin_of(lo, hi)
+    def passing(self, rows: Rows, lo: Rows, times: Callable[[Rows], Rows]) -> npt.NDArray[np.bool_] | None:
+        """Which pass; None for all. ``times``: of rows."""
+        where = np.zeros(len(lo), dtype=np.int64)
+        if self.after:
+            where = self.places.bin_of(lo, reduce(np.maximum, [times(rows[:, slot]) for slot in self.after]))
         passes: npt.NDArray[np.bool_] = in_control(rows[:, self.anchor]) | (lots(rows) >= self.levels[where])
         if passes.all():
             return None

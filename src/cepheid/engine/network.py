@@ -319,7 +319,7 @@ class Network:
             passes = opening.passing(new.rows[:, 0], new.lo)
             new = new if passes is None else new.take(passes)
         if promise is not None and len(new):
-            passes = promise.passing(new.rows, new.lo, new.hi)
+            passes = promise.passing(new.rows, new.lo, self._scope.store.times)
             new = new if passes is None else new.take(passes)
         return new
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from cepheid.engine.gate import Promise
 from cepheid.engine.intake import Intake
 from cepheid.engine.joiner import Rows
 from cepheid.engine.kernels.join import CONTROL
@@ -228,12 +229,10 @@ class Shedder:
                 self.lost.pairs += int(dropped.sum())
                 self.lost.false_negatives += float((dropped * completions[line]).sum())
         self._carried = np.zeros((2, 0, BINS), dtype=np.int64)
-        for line, user, dropped in self._survey.unborn():
-            count = int(dropped.sum())
-            if count:
-                self.lost.partial_matches += count
-                self.lost.false_negatives += float((dropped * self.model.promises(line, user)).sum())
-                dropped[:] = 0
+        for line, user, promise in self._survey.unborn():
+            self.lost.partial_matches += int(promise.dropped.sum())
+            self.lost.false_negatives += self._promised(line, user, promise)
+            promise.dropped[:] = 0
         for place, count in self._taken.items():
             self.model.events[place] = self.model.events.get(place, 0.0) + count
         self._taken.clear()
@@ -272,10 +271,17 @@ class Shedder:
                 _, dropped = self._peeked(line)
                 found.pairs += int(dropped.sum())
                 found.false_negatives += float((dropped * completions[line]).sum())
-            for line, user, dropped in self._survey.unborn():
-                found.partial_matches += int(dropped.sum())
-                found.false_negatives += float((dropped * self.model.promises(line, user)).sum())
+            for line, user, promise in self._survey.unborn():
+                found.partial_matches += int(promise.dropped.sum())
+                found.false_negatives += self._promised(line, user, promise)
         return found
+
+    def _promised(self, line: int, user: int, promise: Promise) -> float:
+        """How many matches would have come of the partial matches that were dropped as they were made."""
+        if not promise.dropped.any():
+            return 0.0
+        each = self.model.promises(line, user, in_order=promise.in_order)
+        return float((promise.dropped * each).sum())
 
     @property
     def kind(self) -> str:
@@ -289,7 +295,7 @@ class Shedder:
         if self._survey is not None and self._uncounted:
             counted = [self._read(line) for line in range(len(self._survey.lines))]
             self._carried = np.array(counted, dtype=np.int64).reshape(-1, 2, BINS).transpose(1, 0, 2).copy()
-        promised = {} if self._survey is None else {f"unborn {n}": d for n, _, d in self._survey.unborn()}
+        promised = {} if self._survey is None else {f"unborn {n}": p.dropped for n, _, p in self._survey.unborn()}
         return {
             **self.model.dump(),
             "carried": self._carried,
@@ -340,5 +346,5 @@ class Shedder:
         assert self._survey is not None
         self._drops = self._decisions.at(self._step) if self._step else None
         self._survey.set(self._gating())
-        for line, _, dropped in self._survey.unborn():
-            dropped += arrays.get(f"unborn {line}", 0)
+        for line, _, promise in self._survey.unborn():
+            promise.dropped += arrays.get(f"unborn {line}", 0)

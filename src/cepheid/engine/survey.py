@@ -137,13 +137,17 @@ class Survey:
             if line is None or left.users != 1 or not all(access[0] for access in left.kept):
                 continue
             dropped = np.zeros(BINS, dtype=np.int64)
-            found[left.number] = of, Promise(self.places[of], levels[of], self.anchors[left.number], dropped)
+            probe = node.join.from_left
+            after = sorted({int(slot) for slot in probe.after[:, 0]})
+            in_order = bool(after) and not len(probe.before)
+            promise = Promise(self.places[of], levels[of], self.anchors[left.number], dropped, after, in_order)
+            found[left.number] = of, promise
         return found
 
-    def unborn(self) -> list[tuple[int, int, Rows]]:
-        """Of partial matches that were dropped when they were made: their line, that of the join, and how many."""
+    def unborn(self) -> list[tuple[int, int, Promise]]:
+        """Where partial matches were dropped when they were made: their line, that of the join, and the place."""
         promises = {} if self.counting is None else self.counting.promises
-        return [(self.line_of[number], user, promise.dropped) for number, (user, promise) in promises.items()]
+        return [(self.line_of[number], user, promise) for number, (user, promise) in promises.items()]
 
     # --- how tuples came about
 

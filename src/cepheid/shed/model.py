@@ -237,11 +237,13 @@ class Model:
         """How many times events are processed with partial matches in a window, by line and place."""
         return self.pairs / max(self.windows, 1e-300)
 
-    def promises(self, line: int, of: int) -> Numbers:
-        """For each age of a partial match of one line, how many matches come of it at the join of another."""
+    def promises(self, line: int, of: int, *, in_order: bool) -> Numbers:
+        """For each place of a partial match of one line, how many matches come of it there and later, at the join of
+        another. ``in_order``: it meets only what comes after it was made; else all are met at all places.
+        """
         zero, born = self.lines[of].zero, self.born[line]
         alive = np.cumsum(born)
-        alive[:zero] = alive[-1]  # events from before meet it when it is made
+        alive[: zero if in_order else None] = alive[-1]  # events from before meet it when it is made
         rate = np.divide(self.completed[of], alive, out=np.zeros(self.bins), where=alive > 0)
         found: Numbers = np.cumsum(rate[::-1])[::-1]
         return found
