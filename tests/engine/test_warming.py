@@ -23,6 +23,7 @@ class Watched:
 
     def __init__(self, patterns: list[cepheid.Pattern]) -> None:
         self._engine = Engine(patterns)
+        self.shed = None
         self.pushed: list[pa.Table] = []
 
     def open(self) -> Any:
