@@ -11,7 +11,8 @@ import pytest
 
 import cepheid
 from cepheid.engine.gate import OPEN, Places, in_control, lots
-from cepheid.engine.kernels.join import PROCESSED, mixed
+from cepheid.engine.kernels.join import CONTROL, PROCESSED, mixed
+from cepheid.shed.drops import ALL
 from cepheid.shed.strategies import Strategy
 from tests.shed import simulated
 
@@ -216,6 +217,9 @@ def test_pairs_are_counted_as_they_are() -> None:
 def test_lots_are_drawn_evenly() -> None:
     assert len({mixed(number) % 64 for number in range(1000)}) == 64
     assert in_control(np.arange(64_000)).mean() == pytest.approx(1 / 64, rel=0.1)
+    numbers = np.array([0, 1, 2, 63, 64, 10**9, 2**40, -5], dtype=np.int64)
+    assert in_control(numbers).tolist() == [mixed(int(number)) % CONTROL == 0 for number in numbers]
+    assert lots(numbers.reshape(-1, 1)).tolist() == [mixed(int(number)) % ALL for number in numbers]
     assert lots(np.arange(10_000).reshape(-1, 1)).mean() == pytest.approx(511.5, rel=0.02)
 
 
