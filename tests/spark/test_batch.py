@@ -21,6 +21,7 @@ pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[s
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
 
+from cepheid.engine.ingest import EventColumns
 from cepheid.pattern.normalise import normalise
 from cepheid.spark import batch, match
 from cepheid.spark.batch import _Job
@@ -28,7 +29,7 @@ from cepheid.spark.columns import arrow_schema
 from cepheid.spark.pushdown import wanted_rows
 from cepheid.spark.sizing import parallelism
 from cepheid.spark.spread import spread
-from cepheid.spark.type_numbers import types_by_number
+from cepheid.spark.type_numbers import can_be_stamped, types_by_number
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -355,6 +356,36 @@ def test_events_without_a_time(spark: SparkSession) -> None:
         found = match("PATTERN A a WITHIN 5", frame, shards=shards)
         with pytest.raises(PySparkException, match="1 of 2 events have no time: column 'ts' is NULL"):
             found.collect()
+
+
+def test_the_type_comes_with_the_time() -> None:
+    def stamped(time: pa.DataType, **columns: Any) -> bool:
+        return can_be_stamped(EventColumns(**columns), pa.schema({"ts": time, "type": pa.string(), "seq": pa.int64()}))
+
+    assert stamped(pa.timestamp("us", "UTC"))
+    assert not stamped(pa.timestamp("us", "UTC"), tie_breaker="seq")
+    assert not stamped(pa.timestamp("us"))
+    assert not stamped(pa.int64())
+
+
+@pytest.mark.parametrize("zone", ["UTC", None])
+@pytest.mark.parametrize("key", ["", "PARTITION BY k"])
+def test_time_stamps_on_both_sides_of_1970(spark: SparkSession, zone: str | None, key: str) -> None:
+    table = stream()
+    times = pa.array(1_000_000 * (table["ts"].to_numpy() - 200) + 7, pa.timestamp("us", zone))
+    table = table.set_column(0, "ts", times)
+    pattern = f"PATTERN SEQ(A a, NOT(B b), C c) {key} WITHIN 5 seconds RETURN a.seq AS first, c.seq AS last, c.ts"
+    frame = spark.createDataFrame(table)
+    frame = frame if zone else frame.withColumn("ts", F.col("ts").cast("timestamp_ntz"))
+    assert same(match(pattern, frame, shards=3 if key else None), table, pattern) > 10
+
+
+def test_time_stamps_that_are_missing_or_too_far_away(spark: SparkSession) -> None:
+    found = spark.sql(
+        "SELECT timestamp_micros(n) AS ts, 'A' AS type FROM VALUES (0L), (300000000000000000L), (NULL) AS t(n)"
+    )
+    with pytest.raises(PySparkException, match="2 of 3 events have no time: column 'ts' is NULL or after the year"):
+        match("PATTERN A a WITHIN 5 days RETURN 1 AS one", found, shards=1).collect()
 
 
 def test_types_are_numbered_where_only_the_patterns_look_at_them() -> None:

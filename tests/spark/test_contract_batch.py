@@ -30,7 +30,7 @@ from cepheid.spark.routes import EVERYTHING, Route
 from cepheid.spark.sender import Lane, Sender
 from cepheid.spark.slices import can_be_sliced, cut, reach_of
 from cepheid.spark.task import Receiver, Task
-from cepheid.spark.type_numbers import types_by_number
+from cepheid.spark.type_numbers import MOST_NUMBERED, types_by_number
 
 sliceable = patterns().filter(lambda p: can_be_sliced(normalise(p)))
 
@@ -78,11 +78,13 @@ def matched(case: Case, route: Route, hashes: list[int] | None, size: int, seed:
         addresses,
     )
     types = types_by_number(engine, [normalise(pattern)], columns)
+    stamped = seed % 2 == 0
     if types:
         place = needed.index("type")
-        lane = lane.with_types(place, types)
+        table = table.filter(pc.is_in(table["type"], pa.array(types)))  # as Spark does, ahead of it
+        lane = lane.with_types(place, types, stamped)
         numbers = pc.index_in(table["type"], pa.array(types)).cast(pa.int8())
-        table = table.set_column(place, "type", numbers)
+        table = table.set_column(place, "type", _stamps(table["ts"], numbers) if stamped else numbers)
     pieces = [table.slice(start, size).to_batches() for start in range(0, max(len(table), 1), size)]
     parcels = [parcel for piece in pieces for batch in Sender((lane,)).run(piece) for parcel in batch.to_pylist()]
     random.Random(seed).shuffle(parcels)
@@ -97,6 +99,10 @@ def matched(case: Case, route: Route, hashes: list[int] | None, size: int, seed:
         )
         found += [row for batch in receiver.run([sent]) for row in batch.to_pylist()]
     return found
+
+
+def _stamps(times: pa.ChunkedArray, numbers: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.add(pc.multiply(times.cast(pa.int64()), MOST_NUMBERED), numbers.cast(pa.int64()))
 
 
 def whole(case: Case) -> list[str]:

@@ -25,12 +25,15 @@ from cepheid.spark.sizing import crowds, parallelism
 from cepheid.spark.slices import can_be_sliced, cut, reach_of
 from cepheid.spark.spread import spread
 from cepheid.spark.task import Receiver, Task, functions_in
-from cepheid.spark.type_numbers import number_of, types_by_number
+from cepheid.spark.type_numbers import can_be_stamped, number_of, stamp, types_by_number
 
 FEWEST = 50_000
 """Fewer rows than these are not worth a part of their own."""
 LARGE = 2_000_000
 """More rows than these are too many for one."""
+HANDY, FEW_PARTS = 750_000, 64
+"""What an engine keeps of so many rows fits into the caches, whatever the number of keys. Worth it up to so many parts:
+each has a parcel from every million rows."""
 
 
 def match_batch(engine: Engine, df: DataFrame, *, shards: int | None = None, estimate: bool = True) -> DataFrame:
@@ -91,11 +94,11 @@ class _Job:
     def _sliced(self, places: Sequence[int], key: Key | None, route: Route, hands: int) -> Route:
         """With slices for all rows, if there are no keys, or for those of the keys that have too many."""
         wanted = self._wanted(places)
-        rows = self._frame if wanted is None else self._frame.filter(wanted)
+        wanted = F.lit(True) if wanted is None else wanted
         reach = reach_of(self._normals[place] for place in places)
         number = key.number if key else F.lit(EVERYTHING)
-        total, crowded = crowds(rows, number, self._time, hands, FEWEST if key else 0)
-        parts = self._shards or _enough(hands, total)
+        total, crowded = crowds(self._frame, wanted, number, self._time, hands, FEWEST if key else 0)
+        parts = self._shards or _enough(hands, total, bool(key))
         if key:
             cuts = {n: cut(crowd.times, -(-crowd.count * hands // total), 2, reach) for n, crowd in crowded.items()}
         else:
@@ -122,13 +125,23 @@ class _Job:
         needed = [self._needed(part) for part in parts]
         names = [name for name in self._events.names if any(name in some for some in needed)]
         types = types_by_number(self._engine, self._normals, self._events)
-        columns = [number_of(self._named[n], types) if types and n == self._type else self._named[n] for n in names]
+        time, type_, sent = self._engine.columns.time, self._type or "", dict(self._named)
+        stamped = bool(types) and can_be_stamped(self._engine.columns, self._events)
+        if types:
+            sent[type_] = number_of(sent[type_], types)
+        if stamped:
+            sent[time] = stamp(sent[time], sent[type_])
+        crossing = [name for name in names if not (stamped and name == type_)]
+        columns = [sent[name] for name in crossing]
+        place_of = {name: place for place, name in enumerate(crossing)}
+        if stamped:
+            place_of[type_] = place_of[time]
         unused = iter(spread(sum(len(part.route.spans) for part in parts)))
         lanes = []
         for part, condition, some in zip(parts, wanted, needed, strict=True):
             keyed = use = None
             if part.key and part.key.name in names:
-                keyed = names.index(part.key.name)
+                keyed = place_of[part.key.name]
             elif part.key:
                 keyed = len(columns)
                 columns.append(part.key.number)
@@ -136,11 +149,10 @@ class _Job:
                 use = len(columns)
                 columns.append(F.coalesce(condition, F.lit(False)))
             addresses = tuple(next(unused) for _ in part.route.spans)
-            places = tuple(names.index(name) for name in some)
+            places = tuple(place_of[name] for name in some)
             schema = pa.schema([self._events.field(name) for name in some])
-            time = some.index(self._engine.columns.time)
-            lane = Lane(places, schema, time, keyed, use, part.route, addresses)
-            lanes.append(lane if not types else lane.with_types(some.index(self._type or ""), types))
+            lane = Lane(places, schema, some.index(time), keyed, use, part.route, addresses)
+            lanes.append(lane.with_types(some.index(type_), types, stamped) if types else lane)
         rows = self._frame
         if all(condition is not None for condition in wanted):
             rows = rows.filter(reduce(or_, [condition for condition in wanted if condition is not None]))
@@ -163,6 +175,7 @@ class _Job:
         return Receiver(tasks)
 
 
-def _enough(hands: int, rows: int) -> int:
+def _enough(hands: int, rows: int, keyed: bool) -> int:
     """How many parts to make of so many rows."""
-    return min(max(hands, -(-rows // LARGE)), max(rows // FEWEST, 1))
+    handy = min(-(-rows // HANDY), FEW_PARTS) if keyed else 1
+    return min(max(hands, handy, -(-rows // LARGE)), max(rows // FEWEST, 1))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from cepheid.engine.ingest import InputError
 from cepheid.spark.pack import gathered, settle, to_bytes
 from cepheid.spark.routes import Numbers, Route, key_numbers
-from cepheid.spark.type_numbers import NUMBERED, named
+from cepheid.spark.type_numbers import NUMBERED, named, unstamped
 
 PARCELS = "part long, first long, events binary"
 """The part of the work that a parcel is for, the time of its first event, and its events, in the order of time."""
@@ -32,7 +32,7 @@ class Lane:
     ``columns``: the places of their columns among those that come, ``events`` what these are; ``time``: the place of
     the time among ``events``. Also among those that come: ``keyed``, the numbers of the keys, and ``wanted``, whether a
     row is of use. ``addresses``: for each part of the work the number by which Spark sends it. ``numbered``: the place
-    of a column that comes as numbers, and the texts that they stand for.
+    of a column that comes as numbers, and the texts that they stand for; ``stamped``: it comes in one with the time.
     """
 
     columns: tuple[int, ...]
@@ -43,11 +43,12 @@ class Lane:
     route: Route
     addresses: tuple[int, ...]
     numbered: tuple[int, tuple[str, ...]] | None = None
+    stamped: bool = False
 
-    def with_types(self, place: int, types: tuple[str, ...]) -> Lane:
+    def with_types(self, place: int, types: tuple[str, ...], stamped: bool) -> Lane:
         """The types of the events come as numbers."""
         field = self.events.field(place).with_type(NUMBERED)
-        return replace(self, events=self.events.set(place, field), numbered=(place, types))
+        return replace(self, events=self.events.set(place, field), numbered=(place, types), stamped=stamped)
 
     def parcels(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         if self.wanted is not None:
@@ -57,6 +58,8 @@ class Lane:
         columns = [table.column(place) for place in self.columns]
         if self.numbered is not None:
             place, texts = self.numbered
+            if self.stamped:
+                columns[self.time], columns[place] = unstamped(columns[place])
             columns[place] = named(columns[place], texts)
         fitting = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, self.events, strict=True)]
         events = pa.Table.from_arrays(fitting, schema=self.events)
@@ -72,9 +75,10 @@ class Lane:
     def _ticks(self, events: pa.Table) -> Numbers:
         times = events.column(self.time)
         if times.null_count:
+            name, far = events.schema.names[self.time], " or after the year 11,000" if self.stamped else ""
             raise InputError(
-                f"{times.null_count} of {len(times)} events have no time: column {events.schema.names[self.time]!r} "
-                "is NULL. Remove them, or give them one."
+                f"{times.null_count} of {len(times)} events have no time: column {name!r} is NULL{far}. "
+                "Remove them, or give them one."
             )
         found: Numbers = times.cast(pa.int64()).to_numpy()
         return found

@@ -38,16 +38,20 @@ def parallelism(spark: SparkSession) -> int:
     return spark.range(10_000).select(F.spark_partition_id()).distinct().count()
 
 
-def crowds(rows: DataFrame, key: Column, time: Column, parts: int, fewest: int) -> tuple[int, dict[int, Crowd]]:
-    """How many rows there are, and the keys, by their numbers, with more than the share of a part and ``fewest``.
+def crowds(
+    rows: DataFrame, wanted: Column, key: Column, time: Column, parts: int, fewest: int
+) -> tuple[int, dict[int, Crowd]]:
+    """How many ``wanted`` rows there are, and the keys, by their numbers, with more than the share of a part and
+    ``fewest``.
 
     Judged by a sample: one job, in the JVM, that reads the keys and the times and brings few of them here. Where there
     are so few that they say little, all rows are looked at instead, in another.
     """
     for every in (EVERY, 1):
-        some = rows if every == 1 else rows.filter(F.rand(seed=0) * F.lit(every) < F.lit(1.0))
+        # In one filter, and the lot first: Spark still reads only files with such rows, and asks few whether they are.
+        chosen = wanted if every == 1 else (F.rand(seed=0) * F.lit(every) < F.lit(1.0)) & wanted
         # A missing time is an error, which is raised where the rows are handled.
-        taken = some.select(key.alias("key"), time.alias("time")).toArrow().drop_null()
+        taken = rows.filter(chosen).select(key.alias("key"), time.alias("time")).toArrow().drop_null()
         if taken.num_rows >= ENOUGH * parts:
             break
     total = every * taken.num_rows
