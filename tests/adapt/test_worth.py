@@ -104,3 +104,23 @@ def test_little_that_lasts_is_gained_a_little_later_and_much_at_once(monkeypatch
     assert wavering([0.8] * 6 + [1.4] * 5, monkeypatch)[0] == 8
     assert wavering([0.8] * 6 + [4.0] * 5, monkeypatch)[0] == 6
     assert wavering([1.2], monkeypatch) == [0], "what was never known before"
+
+
+def test_what_is_gone_is_forgotten() -> None:
+    """Patterns come and go; a session that runs for months does not remember them all."""
+    rng = np.random.default_rng(0)
+    table = pa.table({"ts": range(4_000), "type": rng.choice(list("ABC"), 4_000), "x": rng.random(4_000)})
+    first, second = (
+        cepheid.parse(f"NAME {name} PATTERN SEQ(A a, B b, C c) WHERE a.x < {part} * c.x WITHIN 300")
+        for name, part in (("one", 0.5), ("two", 0.4))
+    )
+    engine = cepheid.Engine([first], planner="greedy", adapt=cepheid.Invariant(), check_every=200)
+    session = engine.open()
+    session.add(second)
+    for start in range(0, 4_000, 100):
+        if start == 2_000:
+            session.remove("one")
+        session.push(table.slice(start, 100), watermark=start)
+    assert session._follower is not None
+    for known in (session._follower._watched, session._follower._past, session._follower._memories):
+        assert set(known) == set(session.plans), "what is there is known, and nothing else"

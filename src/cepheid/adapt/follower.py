@@ -200,6 +200,7 @@ class Follower:
 
     def _look(self, session: Followed) -> None:
         self.checks += 1
+        self._forget_all_but(session.plans)
         with self.seconds.spent("estimating"):
             estimates = session.estimates()
         if session.plans_together:
@@ -213,6 +214,13 @@ class Follower:
                     self._check(session, branch, plan, now, work[branch])
                     self._past.setdefault(branch, deque(maxlen=PAST)).append(now)
         self._mark = session.events, session.now, sum(session.work.values())
+
+    def _forget_all_but(self, branches: Mapping[Branch, object]) -> None:
+        """Patterns may have been removed."""
+        kept: tuple[dict[Branch, Any], ...] = self._watched, self._past, self._memories
+        for known in kept:
+            for branch in known.keys() - branches.keys():
+                del known[branch]
 
     def _look_together(self, session: Followed, estimates: Mapping[Branch, Estimates]) -> None:
         """Plans that share work are not the best ones of each pattern, but they were chosen with those in mind.
