@@ -96,9 +96,9 @@ class Intake:
         return nothing
 
     @property
-    def newest(self) -> int:
-        """The time of the newest row that is kept."""
-        return int(self.store.values[TIME, : self.store.size].max(initial=0))
+    def newest(self) -> int | None:
+        """The time of the newest row that is kept; None if there is none."""
+        return int(self.store.values[TIME, : self.store.size].max()) if self.store.size else None
 
     def type_of(self, place: int) -> str:
         """The type of the events that a leaf takes."""

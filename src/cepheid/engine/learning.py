@@ -56,7 +56,6 @@ def learn_matches(
     step = -(-len(matches) // MATCHES)
     if step > 1:
         matches = matches.take(slice(None, None, step))
-    model.seen_matches += every
     paths, more = survey.match_paths(key, run, matches, store)
     for found in (paths, more):
         for line, bins in found.items():
@@ -66,3 +65,4 @@ def learn_matches(
         some = {line: bins[::step] for line, bins in paths.items()}
         count = len(range(0, len(matches), step))
         model.matches.add(some, count, weight * every / count, odd=model.odd)
+        model.fresh += count

@@ -88,6 +88,8 @@ class Shedder:
         if self._uncounted and drops is not before:
             self._count()
         self._step, self._drops, self._observes = step, drops, observes
+        if observes and not was:
+            self._latest = self._intake.newest  # what was not looked at does not count
         if self._changes != self._decisions.changes:
             self._changes = self._decisions.changes
             self._gatings = {of: gating for of, gating in self._gatings.items() if not of}
@@ -238,7 +240,7 @@ class Shedder:
         self._taken.clear()
         now = self._intake.newest
         before, self._latest = self._latest, now
-        if before is not None:
+        if before is not None and now is not None:
             self.model.windows += max(0, now - before) / self._survey.window
         if self.model.observed >= self.strategy.observations and self.model.windows > FEWEST:
             self._survey.measure(self.model)

@@ -18,8 +18,9 @@ Bins: TypeAlias = "npt.NDArray[np.int64]"
 
 FADES = 0.5
 """When a model is made anew, what was known before counts so much less, …"""
-WINDOWS, KNOWN = 32, 2048
-"""… if it is of so many windows and of so many matches, or of many more windows: what is rare takes long to learn."""
+WINDOWS = 32
+"""… if so many windows were looked at, and so many of their matches remembered as there is room for; or many more
+windows. Matches come in bursts: thousands of a few moments say little about others."""
 
 
 @dataclass(frozen=True)
@@ -139,11 +140,11 @@ class Model:
     completed: Numbers = field(init=False)  # matches that such pairs are in
     worth: Numbers = field(init=False)  # the same, by the weights of their patterns
     odd_worth: Numbers = field(init=False)  # … in every other window
-    windows: float = 0.0
+    windows: float = 0.0  # of the time that was looked at
     observed: float = 0.0  # pairs, since the model was last made
     ready: bool = False
     settled: bool = False  # whether it has seen enough for more of the same to change little
-    seen_matches: float = 0.0
+    fresh: int = 0  # matches that were remembered since what is known last faded
     matches: Sample = field(init=False)
     tuples: list[Sample] = field(default_factory=list)  # of each line
     born: Numbers = field(init=False)  # tuples of each line, by the place of their last event
@@ -209,11 +210,11 @@ class Model:
         """Use what was seen from now on, and let it fade as more is seen."""
         self.ready = True
         self.observed = 0.0
-        enough = self.windows >= WINDOWS and self.seen_matches >= KNOWN
+        enough = self.windows >= WINDOWS and self.fresh >= self.matches.room
         if not enough and self.windows < 16 * WINDOWS:
             return
         self.settled = True
-        self.seen_matches *= FADES
+        self.fresh = 0
         for name in COUNTED:
             getattr(self, name)[:] *= FADES
         self.windows *= FADES
@@ -264,7 +265,7 @@ class Model:
             "observed": self.observed,
             "ready": self.ready,
             "settled": self.settled,
-            "matches": self.seen_matches,
+            "fresh": self.fresh,
             "next": [sample.next for sample in (self.matches, *self.tuples)],
             "events": list(self.events.items()),
         }
@@ -279,7 +280,7 @@ class Model:
             sample.paths[: len(found)], sample.weights[: len(found)] = found, arrays[f"weights {place}"]
             sample.odd[: len(found)] = arrays[f"odd {place}"]
         self.windows, self.observed, self.ready = meta["windows"], meta["observed"], meta["ready"]
-        self.seen_matches, self.settled = meta["matches"], meta["settled"]
+        self.fresh, self.settled = meta["fresh"], meta["settled"]
         self.events = {int(leaf): count for leaf, count in meta["events"]}
 
 
