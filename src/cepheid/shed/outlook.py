@@ -65,7 +65,7 @@ class Outlook:
                 self._halves = [Ways(reckoning, repetitions, worth) for worth in (odd, reckoning.worth - odd)]
                 mixed = MIXED if len(reckoning.lines) <= FEW else ()
                 self._plan = [
-                    *((name, 0.0) for name in ("by_opening", *LEARNED, "by_type")),
+                    *((name, 0.0) for name in (*LEARNED, "by_opening", "by_type")),
                     *((str(leaf), 0.0) for leaf in repetitions),
                     *((name, share) for name in LEARNED for share in mixed),
                 ]
