@@ -134,3 +134,25 @@ def test_new_plans_are_learned_anew_and_old_ones_kept() -> None:
     model.make()
     model.place([Line("one", "A")])
     assert model.ready
+
+
+def test_a_model_is_known_by_many_moments_and_fades_as_they_are_replaced() -> None:
+    """However many matches a moment has, no more than a few of them are remembered, and it is one moment."""
+    model = Model(4)
+    model.place([Line("a", "A")])
+    model.saw(0, np.array([8, 8, 8, 8]))
+    model.windows, model.fresh = 40.0, model.matches.room - 1
+    model.make()
+    assert model.ready
+    assert not model.settled
+    assert model.pairs.tolist() == [[8, 8, 8, 8]]
+    model.fresh += 1
+    model.make()
+    assert model.settled
+    assert model.pairs.tolist() == [[4, 4, 4, 4]]
+    model.windows = 40.0
+    model.make()  # nothing was seen since
+    assert model.pairs.tolist() == [[4, 4, 4, 4]]
+    model.windows = 512.0  # what is rare
+    model.make()
+    assert model.pairs.tolist() == [[2, 2, 2, 2]]
