@@ -153,6 +153,6 @@ def test_a_model_is_known_by_many_moments_and_fades_as_they_are_replaced() -> No
     model.windows = 40.0
     model.make()  # nothing was seen since
     assert model.pairs.tolist() == [[4, 4, 4, 4]]
-    model.windows = 512.0  # what is rare
+    model.windows = 512.0  # where matches are rare, what is known of them is not forgotten for nothing
     model.make()
-    assert model.pairs.tolist() == [[2, 2, 2, 2]]
+    assert model.pairs.tolist() == [[4, 4, 4, 4]]

@@ -6,7 +6,7 @@ written out once for each of them, and must satisfy the condition every time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -29,6 +29,23 @@ AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a condition speaks of: ``plain`` are the variables whose attributes it names outside aggregates."""
+
+    expression: s.Expression
+    plain: frozenset[str]
+    pairs: tuple[str, ...]
+    aggregates: frozenset[s.Aggregate]
+
+    @classmethod
+    def of(cls, expression: s.Expression) -> _Parts:
+        nodes = list(s.walk(expression))
+        pairs = sorted({node.variable for node in nodes if isinstance(node, s.Neighbour)})
+        aggregates = frozenset(node for node in nodes if isinstance(node, s.Aggregate))
+        return cls(expression, frozenset(plain_variables(expression)), tuple(pairs), aggregates)
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """What the variables of some tuples stand for: a column of rows, or of numbers of sets."""
 
@@ -37,6 +54,7 @@ class Scope:
     unit: Unit
     ties: bool
     kleene: frozenset[str]
+    _known: dict[int, _Parts] = field(default_factory=dict, init=False)  # of conditions; those of plans stay the same
 
     def holds(self, condition: s.Expression, columns: dict[str, Rows], count: int) -> Mask:
         """For each of ``count`` tuples, whether a condition holds for every event and pair of neighbours."""
@@ -51,9 +69,9 @@ class Scope:
 
     def _holds(self, condition: s.Expression, columns: dict[str, Rows], count: int) -> Mask:
         # While its candidates are looked at, a KL variable is bound to one event, and has no set yet.
-        each = sorted(name for name in plain_variables(condition) & self.kleene if is_set(name, columns))
-        pairs = sorted({node.variable for node in s.walk(condition) if isinstance(node, s.Neighbour)})
-        aggregates = self._aggregates(condition, columns, count)
+        parts = self._known.get(id(condition)) or self._known.setdefault(id(condition), _Parts.of(condition))
+        each = sorted(name for name in parts.plain & self.kleene if is_set(name, columns))
+        aggregates = {node: self._aggregate(node, columns, count) for node in parts.aggregates}
         which = np.arange(count, dtype=np.int64)
         bound: dict[str, Rows] = {}
         neighbours: dict[str, tuple[Rows, Rows]] = {}
@@ -61,7 +79,7 @@ class Scope:
             part, members = self.sets.expand(columns[name][which])
             which, bound, neighbours = which[part], _picked(bound, part), _picked_pairs(neighbours, part)
             bound[name] = members
-        for name in pairs:
+        for name in parts.pairs:
             chosen = -1 - columns[name][which]
             part, earlier, later = neighbour_pairs(  # type: ignore[no-untyped-call]
                 self.sets.starts, self.sets.members, chosen, self.store.values, self.store.base, self.ties
@@ -86,7 +104,8 @@ class Scope:
 
     def value(self, expression: s.Expression, columns: dict[str, Rows], count: int) -> Vector:
         """The values of an expression that speaks of sets only through aggregates; what is not bound is NULL."""
-        aggregates = self._aggregates(expression, columns, count)
+        wanted = {node for node in s.walk(expression) if isinstance(node, s.Aggregate)}
+        aggregates = {node: self._aggregate(node, columns, count) for node in wanted}
 
         def lookup(node: Reference) -> Vector:
             match node:
@@ -100,10 +119,6 @@ class Scope:
 
     def attribute(self, name: str, rows: Rows) -> Vector:
         return from_arrow(self.store.column(name, rows), self.unit, name)
-
-    def _aggregates(self, expression: s.Expression, columns: dict[str, Rows], count: int) -> dict[s.Aggregate, Vector]:
-        wanted = {node for node in s.walk(expression) if isinstance(node, s.Aggregate)}
-        return {node: self._aggregate(node, columns, count) for node in wanted}
 
     def _aggregate(self, node: s.Aggregate, columns: dict[str, Rows], count: int) -> Vector:
         if node.variable not in columns:  # of another branch: an empty set

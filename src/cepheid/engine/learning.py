@@ -1,6 +1,6 @@
 """What the shedding model learns of the tuples and matches of a push: which pairs they came of.
 
-While pairs are dropped, only the control group shows what there would be: ``control``. Each of it stands for many.
+While pairs are dropped, only the control group shows what there would be: ``control``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import TypeAlias
 import numpy as np
 
 from cepheid.engine.gate import in_control
-from cepheid.engine.kernels.join import CONTROL
 from cepheid.engine.matches import Matches
 from cepheid.engine.network import Network
 from cepheid.engine.run import BranchRun
@@ -20,6 +19,10 @@ from cepheid.shed.model import Model
 
 Key: TypeAlias = "tuple[str, int]"
 
+COUNTS = 8
+"""What the control group shows counts for so many that were seen before. It is a 64th of all: if it counted for what
+it is, the model would be slow to follow a stream that changes; if it counted for all, it would forget much for
+little."""
 MATCHES, REMEMBERED, TUPLES = 1024, 32, 8
 """So many matches of a push are looked at and remembered; and so many tuples of each join."""
 
@@ -37,21 +40,18 @@ def learn_tuples(
             new = new.take(in_control(new.rows[:, survey.anchors[node.number]]))
         if len(new):
             places = survey.places[line].bin_of(new.lo, new.hi)
-            model.born[line] += (CONTROL if control else 1) * np.bincount(places, minlength=BINS)
+            model.born[line] += (COUNTS if control else 1) * np.bincount(places, minlength=BINS)
             if remember:
                 some = new.rows[:: max(1, len(new) // TUPLES)][:TUPLES]
                 model.tuples[line].add(survey.paths(node, some, store)[0], len(some))
 
 
 def learn_matches(
-    model: Model, survey: Survey, key: Key, run: BranchRun, matches: Matches, store: RowStore, weight: float,
-    *, control: bool,
+    model: Model, survey: Survey, key: Key, run: BranchRun, matches: Matches, store: RowStore,
+    weight: float, every: float,
 ) -> None:  # fmt: skip
-    """Which pairs the matches of a run came of; each is worth ``weight``."""
-    if control:
-        matches = matches.take(survey.control(key, run, matches))
-    every = len(matches) * (CONTROL if control else 1)
-    if not every:
+    """Which pairs the matches of a run came of; each is worth ``weight``, and they stand for ``every``."""
+    if not len(matches):
         return
     step = -(-len(matches) // MATCHES)
     if step > 1:

@@ -127,10 +127,10 @@ class JoinProgram:
     inner_key_slot: int
     inner_key_column: int
     external: tuple[s.Expression, ...]
+    external_labels: tuple[str, ...] = field(init=False)
 
-    @property
-    def external_labels(self) -> tuple[str, ...]:
-        return tuple(expression_text(e) for e in self.external)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "external_labels", tuple(expression_text(e) for e in self.external))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from cepheid.engine.gate import Promise
 from cepheid.engine.intake import Intake
 from cepheid.engine.joiner import Rows
 from cepheid.engine.kernels.join import CONTROL
-from cepheid.engine.learning import learn_matches, learn_tuples
+from cepheid.engine.learning import COUNTS, learn_matches, learn_tuples
 from cepheid.engine.matches import Matches
 from cepheid.engine.network import Network
 from cepheid.engine.program import STARTS
@@ -25,7 +25,7 @@ from cepheid.engine.thinning import Thinning
 from cepheid.shed.decisions import STEPS, Decisions
 from cepheid.shed.drops import Drops
 from cepheid.shed.lost import Lost
-from cepheid.shed.model import Model
+from cepheid.shed.model import PRIOR, Model
 from cepheid.shed.strategies import Strategy
 
 Key: TypeAlias = "tuple[str, int]"
@@ -37,6 +37,8 @@ FIRST, MANY, TOGETHER = 64, 256, 16
 pushes, or after many events."""
 REMEMBERED = 4
 """While pairs are dropped, it is remembered in one of so many pushes how tuples came about: it takes time then."""
+GROUPS = 4096
+"""The control group is told apart in so many groups, to know how much the matches of single events weigh in it."""
 FEWEST = 1e-3
 
 
@@ -64,6 +66,7 @@ class Shedder:
         self._uncounted = 0  # pushes since gates were last read
         self._rows = 0  # events in them
         self._carried: Rows = np.zeros((2, 0, BINS), dtype=np.int64)  # read for a snapshot
+        self._shown = np.zeros(GROUPS)  # what the control group stands for, by group
         self._drops: Drops | None = None
         self._step = 0
         self._observes = False
@@ -81,7 +84,7 @@ class Shedder:
         step = 0 if not self.ratio else int(np.ceil(self.ratio * STEPS - FEWEST))
         if self._uncounted and step != self._step:
             self._count()  # as it was seen
-        self._decisions.advance(self.model, self._pushes, step)
+        self._decisions.advance(self.model, self._pushes, step, events)
         before, was = self._drops, self._observes
         drops = self._decisions.at(step) if step else None
         observes = self._learns(events, drops)
@@ -186,62 +189,68 @@ class Shedder:
     def end(self, found: Mapping[Key, Matches], taken: Mapping[int, Rows]) -> None:
         """After a push in which something was dropped or learned."""
         assert self._survey is not None
-        sheds = self._drops is not None
+        expected: dict[Key, float] = {}
         for key, matches in found.items():
             if key[0] in self.critical or not len(matches):
                 continue
-            if sheds:
+            shown, every = matches, float(len(matches))
+            if self._drops is not None:
                 self.lost.matches += len(matches)
+                expected[key] = every
+                if self._sheds_pairs:
+                    shown, expected[key] = self._control(key, matches, self._drops)
+                    every = expected[key] * COUNTS / CONTROL
             if self._observes:
                 weight = float(self.strategy.weights.get(key[0], 1.0))
-                learn_matches(
-                    self.model,
-                    self._survey,
-                    key,
-                    self._runs[key],
-                    matches,
-                    self._store,
-                    weight,
-                    control=self._sheds_pairs,
-                )
+                learn_matches(self.model, self._survey, key, self._runs[key], shown, self._store, weight, every)
         if self.thinning is not None:
-            self._lost_events(self.thinning, found)
+            self._lost_events(self.thinning, expected)
         self._uncounted += 1
         self._rows += sum(map(len, taken.values()))
         if self._uncounted >= TOGETHER or self._rows >= MANY:
             self._count()
 
-    def _lost_events(self, thinning: Thinning, found: Mapping[Key, Matches]) -> None:
+    def _control(self, key: Key, matches: Matches, drops: Drops) -> tuple[Matches, float]:
+        """The control group of some matches, and how many matches there would be if no pairs were dropped."""
+        assert self._survey is not None
+        shown = self._survey.control(key, self._runs[key], matches, self._store, drops.levels)
+        self.lost.beside += len(matches)
+        self.lost.would_be += float(shown.each.sum())
+        np.add.at(self._shown, shown.anchors % len(self._shown), shown.each)
+        return shown.matches, float(shown.each.sum())
+
+    def _lost_events(self, thinning: Thinning, expected: Mapping[Key, float]) -> None:
         """Where events were dropped at random."""
         self.lost.events, thinning.dropped = self.lost.events + thinning.dropped, 0
         for key, run in self._runs.items():
             if key[0] not in self.critical and not run.program.branch.stepwise:
-                self.lost.add(thinning.lost(key, run, self._reads[key], len(found.get(key, ()))))
+                self.lost.add(thinning.lost(key, run, self._reads[key], expected.get(key, 0.0)))
 
     def _count(self) -> None:
         """Read the gates: what was seen since they were last read."""
         assert self._survey is not None
         self._uncounted = self._rows = 0
         lines = range(len(self._survey.lines))
-        each = CONTROL if self._sheds_pairs else 1
-        completions = self.model.completions() if self._drops is not None else None
+        each = COUNTS if self._sheds_pairs else 1.0
+        looked_at = each / CONTROL if self._sheds_pairs else 1.0  # of all that there was
+        completions = self.model.completions(PRIOR) if self._drops is not None else None
         for line, (processed, dropped) in zip(lines, map(self._read, lines), strict=True):
             self.model.saw(line, processed, each)
             if completions is not None:
                 self.lost.pairs += int(dropped.sum())
-                self.lost.false_negatives += float((dropped * completions[line]).sum())
+                self.lost.foregone += float((dropped * completions[line]).sum())
         self._carried = np.zeros((2, 0, BINS), dtype=np.int64)
         for line, user, promise in self._survey.unborn():
             self.lost.partial_matches += int(promise.dropped.sum())
-            self.lost.false_negatives += self._promised(line, user, promise)
+            self.lost.foregone += self._promised(line, user, promise)
             promise.dropped[:] = 0
         for place, count in self._taken.items():
-            self.model.events[place] = self.model.events.get(place, 0.0) + count
+            self.model.events[place] = self.model.events.get(place, 0.0) + looked_at * count
         self._taken.clear()
         now = self._intake.newest
         before, self._latest = self._latest, now
         if before is not None and now is not None:
-            self.model.windows += max(0, now - before) / self._survey.window
+            self.model.windows += looked_at * max(0, now - before) / self._survey.window
         if self.model.observed >= self.strategy.observations and self.model.windows > FEWEST:
             self._survey.measure(self.model)
             self.model.make()
@@ -267,15 +276,16 @@ class Shedder:
     def reckoned(self) -> Lost:
         """What was lost by now."""
         found = Lost(**asdict(self.lost))
+        found.groups = float(self._shown.sum() ** 2 / max((self._shown**2).sum(), 1e-300))
         if self._survey is not None and self._drops is not None:
-            completions = self.model.completions()
+            completions = self.model.completions(PRIOR)
             for line in range(len(self._survey.lines)):
                 _, dropped = self._peeked(line)
                 found.pairs += int(dropped.sum())
-                found.false_negatives += float((dropped * completions[line]).sum())
+                found.foregone += float((dropped * completions[line]).sum())
             for line, user, promise in self._survey.unborn():
                 found.partial_matches += int(promise.dropped.sum())
-                found.false_negatives += self._promised(line, user, promise)
+                found.foregone += self._promised(line, user, promise)
         return found
 
     def _promised(self, line: int, user: int, promise: Promise) -> float:
@@ -301,6 +311,7 @@ class Shedder:
         return {
             **self.model.dump(),
             "carried": self._carried,
+            "shown": self._shown,
             **promised,
             **prefixed("decided", self._decisions.dump()),
         }
@@ -329,6 +340,7 @@ class Shedder:
         """Go on with what a snapshot has. What was decided stays so until the model is made anew."""
         self._look(runs, reads)
         self.lost.add(Lost(**meta["lost"]))
+        self._shown = self._shown + arrays["shown"]
         self._pushes, self._thinning.events, self._latest = meta["pushes"], meta["events"], meta["latest"]
         assert self._survey is not None
         if meta["lines"] == [line.key for line in self._survey.lines]:

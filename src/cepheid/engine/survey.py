@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from cepheid.engine.gate import OPEN, Gate, Gates, Opening, Places, Promise, in_control
 from cepheid.engine.joiner import Rows
-from cepheid.engine.kernels.join import DROPPED, PROCESSED
+from cepheid.engine.kernels.join import CONTROL, DROPPED, PROCESSED
 from cepheid.engine.matches import Matches
 from cepheid.engine.network import Network, Node
 from cepheid.engine.program import BranchProgram, a_row, first_column
@@ -19,8 +18,8 @@ from cepheid.engine.run import BranchRun
 from cepheid.engine.stage import Stage
 from cepheid.engine.store import RowStore
 from cepheid.plan.tree import Search
-from cepheid.shed.drops import EACH_PAIR, SAME_LEFT, Drops
-from cepheid.shed.model import Line, Model
+from cepheid.shed.drops import ALL, EACH_PAIR, SAME_LEFT, Drops
+from cepheid.shed.model import Line, Model, Numbers
 
 Key: TypeAlias = "tuple[str, int]"
 Paths: TypeAlias = "dict[int, Rows]"
@@ -37,6 +36,16 @@ class _Gating:
     stages: dict[int, Gate] = field(default_factory=dict)
     openings: dict[Key, dict[str, Opening]] = field(default_factory=dict)
     promises: dict[int, tuple[int, Promise]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Control:
+    """Matches of which all pairs were kept, come what may: the events by which that was decided, and how many matches
+    each stands for."""
+
+    matches: Matches
+    anchors: Rows
+    each: Numbers
 
 
 @dataclass
@@ -169,9 +178,8 @@ class Survey:
         names = program.columns
         if program.branch.stepwise or isinstance(program.plan, Search):
             found: Paths = {}
-            for name in self.opened.get(key, ()):
+            for name, line in zip(self.opened.get(key, ()), self._opening_lines(key), strict=True):
                 column = rows[:, names.index(first_column(name, names))]
-                line = self.opening_lines[key, name]
                 times = store.times(column)
                 found[line] = self.places[line].bin_of(times, times)
             return found, {}
@@ -199,20 +207,42 @@ class Survey:
             lo = np.minimum(origin, first)
         return paths, more
 
-    def control(self, key: Key, run: BranchRun, matches: Matches) -> npt.NDArray[np.bool_]:
-        """Which matches are in the control group."""
-        program, rows = run.program, matches.tuples.rows
-        core = run.cores[0]
-        if program.branch.stepwise or isinstance(program.plan, Search):
-            good = np.ones(len(rows), dtype=np.bool_)
-            for name in self.opened.get(key, ()):
-                good &= in_control(rows[:, program.columns.index(first_column(name, program.columns))])
-            return good
+    def control(self, key: Key, run: BranchRun, matches: Matches, store: RowStore, levels: Rows) -> Control:
+        """The matches of the control group, while such ``levels`` of pairs are dropped."""
+        program, core, rows = run.program, run.cores[0], matches.tuples.rows
+        names, planned = program.columns, _planned(program)
         if core.nodes:
-            return in_control(rows[:, _planned(program)[self.anchors[core.nodes[-1].number]]])
-        (line, *_) = [line for line, (owner, _, _) in self.stages.items() if owner == key]
-        name = self.stages[line][1].program.variable.name
-        return in_control(rows[:, program.columns.index(first_column(name, program.columns))])
+            slot, joins = planned[self.anchors[core.nodes[-1].number]], self.line_of[core.nodes[-1].number]
+        else:
+            first = [stage.program.variable.name for owner, stage, _ in self.stages.values() if owner == key]
+            slot, joins = names.index(first_column([*self.opened.get(key, ()), *first][0], names)), -1
+        is_search = isinstance(program.plan, Search)
+        shown = matches if is_search else matches.take(in_control(rows[:, slot]))
+        others = self._beside(joins) if not is_search else [[line] for line in self._opening_lines(key)]
+        there = np.full(len(shown), 1.0 if is_search else 1.0 / CONTROL)
+        if others:
+            paths, _ = self.match_paths(key, run, shown, store)
+            for chain in others:
+                kept = [1.0 - levels[line, paths[line]] / ALL for line in chain if line in paths]
+                there *= 1.0 / CONTROL + (1.0 - 1.0 / CONTROL) * np.prod(kept, axis=0)
+        return Control(shown, shown.tuples.rows[:, slot], 1.0 / there)
+
+    def _beside(self, line: int) -> list[list[int]]:
+        """The lines that tuples of a line went through, but for those of its own chain: of each chain, which has a
+        control group of its own."""
+        found = []
+        while line >= 0:
+            right = self.lines[line].right
+            if right >= 0:
+                found += [self._chain(right), *self._beside(right)]
+            line = self.lines[line].left
+        return found
+
+    def _chain(self, line: int) -> list[int]:
+        return [] if line < 0 else [line, *self._chain(self.lines[line].left)]
+
+    def _opening_lines(self, key: Key) -> list[int]:
+        return [self.opening_lines[key, name] for name in self.opened.get(key, ())]
 
     def measure(self, model: Model) -> None:
         """What a pair makes of work, where that has been counted."""

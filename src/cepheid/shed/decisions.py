@@ -17,8 +17,9 @@ from cepheid.shed.ways import MOST
 
 STEPS = 64
 """A decision is made for each of so many shares of the work."""
-BUSY = 40
-"""In a push in which work is dropped, ways are reckoned for so many lines, one at least: events wait for it."""
+BUSY, EACH = 40, 512
+"""In a push in which work is dropped, ways are reckoned for so many lines, or one for each so many events; one at
+least. Events wait for it."""
 CALM = 8
 """While nothing is dropped, only in one of so many pushes, and only if the model has seen enough."""
 REST = 64
@@ -54,8 +55,9 @@ class Decisions:
         self._found.clear()
         self.changes += 1
 
-    def advance(self, model: Model, pushes: int, step: int) -> None:
-        """In each push: reckon a little. ``step``: the share that is dropped; to decide about it is enough."""
+    def advance(self, model: Model, pushes: int, step: int, events: int = 0) -> None:
+        """In each push, of so many events: reckon a little. ``step``: the share that is dropped; to decide about it is
+        enough."""
         busy = step > 0
         if busy and step not in self._found and self._outlook is not None and self._outlook.ready:
             return
@@ -68,7 +70,7 @@ class Decisions:
                 return  # enough for this push
         if self._next is None:
             return
-        self._next.advance(max(1, BUSY // max(1, len(model.lines))))
+        self._next.advance(max(1, BUSY // max(1, len(model.lines)), events // EACH))
         if self._next.ready or self._outlook is None or not self._outlook.ready:
             self._outlook = self._next
             self._void()

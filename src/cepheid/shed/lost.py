@@ -2,33 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+
+ENOUGH = 128
+"""So many independent groups of matches of the control group count as much as the model."""
 
 
 @dataclass
 class Lost:
-    """What was dropped, and what that is expected to have cost."""
+    """What was dropped, and what that is expected to have cost.
+
+    Of dropped pairs there are two estimates. ``foregone`` is the model's: there from the start, but too low, since
+    what is dropped is what the model thinks little of. ``would_be`` is what the control group stands for: right on
+    average, and worth little until it has matches from many ``groups``.
+    """
 
     events: int = 0
     pairs: int = 0
     partial_matches: int = 0
     matches: int = 0  # that were found in the meantime, by patterns that may be shed
-    false_negatives: float = 0.0
+    thinned: float = 0.0  # matches that are missing because events were dropped at random
+    chances: float = 0.0  # that a match is found nevertheless, one after the other …
+    thinnings: int = 0  # … and how many these are
+    foregone: float = 0.0  # matches that dropped pairs would have come to
+    would_be: float = 0.0  # all matches, found or not, while pairs were dropped …
+    beside: int = 0  # … and those of them that were found
+    groups: float = 0.0  # that these came of, if all had as many
     false_positives: float = 0.0
 
     def add(self, other: Lost) -> None:
-        for name, value in asdict(other).items():
-            setattr(self, name, getattr(self, name) + value)
+        for name, value in vars(other).items():
+            if value:
+                setattr(self, name, getattr(self, name) + value)
+
+    @property
+    def false_negatives(self) -> float:
+        by_control = max(self.would_be - self.beside, 0.0)
+        return self.thinned + (self.groups * by_control + ENOUGH * self.foregone) / (self.groups + ENOUGH)
 
     def report(self) -> dict[str, float]:
         right = max(self.matches - self.false_positives, 0.0)
-        true = right + self.false_negatives
+        missed = self.false_negatives
+        unknown = self.chances / self.thinnings if self.thinnings else 1.0  # where there was no match to tell by
         return {
             "events dropped": self.events,
             "pairs dropped": self.pairs,
             "partial matches dropped": self.partial_matches,
             "matches": self.matches,
-            "estimated false negatives": self.false_negatives,
+            "estimated false negatives": missed,
             "estimated false positives": self.false_positives,
-            "estimated recall": right / true if true > 0 else 1.0,
+            "estimated recall": right / (right + missed) if right + missed > 0 else unknown,
         }

@@ -19,8 +19,10 @@ Bins: TypeAlias = "npt.NDArray[np.int64]"
 FADES = 0.5
 """When a model is made anew, what was known before counts so much less, …"""
 WINDOWS = 32
-"""… if so many windows were looked at, and so many of their matches remembered as there is room for; or many more
-windows. Matches come in bursts: thousands of a few moments say little about others."""
+"""… if so many windows were looked at, and so many of their matches remembered as there is room for. Matches come in
+bursts: thousands of a few moments say little about others."""
+PRIOR = 8.0
+"""A place with few pairs is judged with so many of its line's average."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ class Model:
     # --- observations
 
     def saw(self, line: int, bins: Numbers | Bins, each: float = 1.0) -> None:
-        """So many pairs, by place; ``each`` stands for so many."""
+        """So many pairs, by place; ``each`` counts for so many."""
         self.pairs[line] += bins * each
         self.observed += float(bins.sum())
 
@@ -211,9 +213,9 @@ class Model:
         self.ready = True
         self.observed = 0.0
         enough = self.windows >= WINDOWS and self.fresh >= self.matches.room
-        if not enough and self.windows < 16 * WINDOWS:
-            return
-        self.settled = True
+        self.settled = self.settled or enough or self.windows >= 16 * WINDOWS
+        if not enough:
+            return  # what is known of matches is not forgotten before others have taken their place
         self.fresh = 0
         for name in COUNTED:
             getattr(self, name)[:] *= FADES

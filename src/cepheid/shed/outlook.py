@@ -19,8 +19,10 @@ from cepheid.shed.ways import Way, Ways
 
 SHARES: Numbers = np.linspace(0.0, 1.0, 9)
 """What ways are reckoned for; between two of them the rest lies about on a line."""
-MIXED = (0.15, 0.35, 0.6)
+OPENING = (0.15, 0.35, 0.6)
 """So many of the events that open partial matches may be dropped, before other pairs are."""
+THINNED = (0.5, 0.8)
+"""Where all that a way can drop is not enough: so much of it, and then events at random."""
 FEW = 100
 """Mixtures are tried where there are no more lines."""
 SLACK = 0.02
@@ -53,21 +55,21 @@ class Outlook:
         self._curves: list[_Curve] = []
         match strategy:
             case HSpice():
-                self._plan = [("by_utility", 0.0)]
+                self._plan = [("by_utility", "", 0.0)]
             case ESpice():
-                self._plan = [("by_event", 0.0)]
+                self._plan = [("by_event", "", 0.0)]
             case PSpice():
-                self._plan = [("by_promise", 0.0)]
+                self._plan = [("by_promise", "", 0.0)]
             case WeightedSampling():
-                self._plan = [("by_type", 0.0)]
+                self._plan = [("by_type", "", 0.0)]
             case CostAware():
                 odd = reckoning.odd_worth
                 self._halves = [Ways(reckoning, repetitions, worth) for worth in (odd, reckoning.worth - odd)]
-                mixed = MIXED if len(reckoning.lines) <= FEW else ()
+                opening = ["by_opening"] if self._way(self._ways, "by_opening").parts(np.ones(1))[0].any() else []
+                mixtures = [("opening", share) for share in OPENING if opening] + [("thinned", s) for s in THINNED]
                 self._plan = [
-                    *((name, 0.0) for name in (*LEARNED, "by_opening", "by_type")),
-                    *((str(leaf), 0.0) for leaf in repetitions),
-                    *((name, share) for name in LEARNED for share in mixed),
+                    *((name, "", 0.0) for name in (*LEARNED, *opening, "by_type", *map(str, repetitions))),
+                    *((name, *mixture) for mixture in mixtures for name in LEARNED if len(reckoning.lines) <= FEW),
                 ]
             case _:
                 raise TypeError(f"shed is a strategy such as cepheid.HSpice(), got {strategy!r}")
@@ -82,8 +84,8 @@ class Outlook:
 
     def advance(self, ways: int) -> None:
         """Reckon some more ways."""
-        for name, share in self._plan[self.reckoned : self.reckoned + ways]:
-            way = self._way(self._ways, name, share)
+        for name, also, share in self._plan[self.reckoned : self.reckoned + ways]:
+            way = self._way(self._ways, name, also, share)
             parts, thin = way.parts(SHARES)
             work = self.reckoning.work(1.0 - parts, thin)
             # What a way has learned from some windows is judged by the matches of the others: else the one that fits
@@ -91,19 +93,22 @@ class Outlook:
             loss = np.zeros(len(SHARES))
             for is_even, half in enumerate(self._halves):
                 if way.learned:
-                    parts, thin = self._way(half, name, share).parts(SHARES)
+                    parts, thin = self._way(half, name, also, share).parts(SHARES)
                 loss += self.reckoning.loss(1.0 - parts, thin, odd=bool(is_even)) / 2
             self._curves.append(_Curve(way, work, loss))
 
-    def _way(self, ways: Ways, name: str, share: float) -> Way:
+    def _way(self, ways: Ways, name: str, also: str = "", share: float = 0.0) -> Way:
         found = self._made.get((id(ways), name))
         if found is None:
             found = ways.by_leaf(int(name)) if name.isdecimal() else getattr(ways, name)()
             self._made[id(ways), name] = found
-        if not share:
-            return found
-        opening = self._way(self._ways, "by_opening", 0.0)
-        return found.after(opening.parts(np.array([share]))[0], "events that open partial matches")
+        match also:
+            case "opening":
+                opening = self._way(self._ways, "by_opening").parts(np.array([share]))[0]
+                return found.after(opening, "events that open partial matches")
+            case "thinned":
+                return ways.more(found, share)
+        return found
 
     def drops(self, ratio: float) -> Drops:
         """What to drop so that ``ratio`` of the work is not done: the way that is expected to lose the least.
@@ -114,8 +119,8 @@ class Outlook:
         left = 1.0 - ratio
         best, least = None, np.inf
         for curve in self._curves:
-            if curve.work[-1] > left + SLACK:
-                continue
+            if curve.work[-1] > left + SLACK or curve.work[0] < left - SLACK:
+                continue  # not enough, or too much whatever share it is
             loss = float(np.interp(_reaching(curve.work, SHARES, left), SHARES, curve.loss))
             loss += DOUBT if curve.way.learned else 0.0
             if loss < least:

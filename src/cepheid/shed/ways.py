@@ -9,13 +9,11 @@ from typing import TypeAlias
 import numpy as np
 
 from cepheid.shed.drops import EACH_PAIR, SAME_LEFT, SAME_RIGHT
-from cepheid.shed.model import Numbers, ThresholdArray
+from cepheid.shed.model import PRIOR, Numbers, ThresholdArray
 from cepheid.shed.reckoning import Reckoning, Thin
 
-PRIOR = 8.0
-"""A place with few pairs is judged with so many of its line's average …"""
 NEAR = (1.0, 2.0, 3.0, 2.0, 1.0)
-"""… and with its neighbours, which are much like it."""
+"""A place is judged with its neighbours, which are much like it."""
 MOST = 0.98
 """Of no type are more events dropped."""
 

@@ -1,0 +1,94 @@
+"""What is said to be lost, against what is."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cepheid
+from cepheid.plan.tree import Join, Leaf, Plan, chain
+from cepheid.shed.lost import ENOUGH, Lost
+from cepheid.shed.strategies import Strategy
+from tests.shed import simulated
+
+PATTERN = simulated.sequence(types=4, window=40_000)
+BUSHY = Join(Join(Leaf("c1"), Leaf("c2")), Join(Leaf("c3"), Leaf("c4")))
+KINDS = (cepheid.HSpice, cepheid.ESpice, cepheid.PSpice, cepheid.CostAware)
+
+
+@cache
+def events() -> pa.Table:
+    return simulated.cascades(24_000, types=4)
+
+
+def run(kind: type[Strategy] | None, ratio: float, plan: Plan | None = None, **options: Any) -> tuple[set[Any], Any]:
+    """The matches of the later three quarters, in which ``ratio`` of the work is dropped, and the session."""
+    shed = None if kind is None else kind(observations=20_000)
+    session = cepheid.Engine([PATTERN], shed=shed, **options).open()
+    found, quarter = [], events().num_rows // 4
+    for start in range(0, events().num_rows, 500):
+        if plan is not None and start == 500:
+            session.change_plans(dict.fromkeys(session.plans, plan))
+        if shed is not None and start >= quarter:
+            session.overload(ratio)
+        part = events().slice(start, 500)
+        matches = session.push(part, watermark=part["ts"][0])
+        if start >= quarter:
+            found.append(matches)
+    rows = zip(*(column.to_pylist() for column in pa.concat_tables(found).columns), strict=True)
+    return set(rows), session
+
+
+@cache
+def truth() -> set[Any]:
+    return run(None, 0.0)[0]
+
+
+@pytest.mark.parametrize("plan", [chain(["c1", "c2", "c3", "c4"]), chain(["c3", "c2", "c4", "c1"]), BUSHY])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_control_group_shows_what_there_would_be(kind: type[Strategy], plan: Plan) -> None:
+    found, session = run(kind, 0.4, plan, planner="greedy")
+    assert found < truth()
+    assert session.shedding()["estimated recall"] == pytest.approx(len(found) / len(truth()), abs=0.08)
+
+
+def test_a_search_has_a_control_group_for_each_variable() -> None:
+    found, session = run(cepheid.HSpice, 0.4, planner="dynamic")
+    assert found < truth()
+    assert session.shedding()["estimated recall"] == pytest.approx(len(found) / len(truth()), abs=0.08)
+
+
+def test_who_finds_nothing_does_not_claim_that_there_was_nothing() -> None:
+    found, session = run(cepheid.WeightedSampling, 0.98)
+    assert len(found) < 0.01 * len(truth())
+    assert session.shedding()["estimated recall"] < 0.1
+
+
+def test_what_the_model_expects_counts_until_the_control_group_has_shown_enough() -> None:
+    lost = Lost(matches=60, beside=60, foregone=40.0)
+    assert lost.report()["estimated recall"] == pytest.approx(0.6)
+    lost.add(Lost(would_be=90.0, groups=ENOUGH))
+    assert lost.false_negatives == pytest.approx((40.0 + 30.0) / 2)
+    lost.add(Lost(groups=1e9))
+    assert lost.false_negatives == pytest.approx(30.0)
+    assert Lost(matches=60, beside=60, would_be=50.0, groups=1e9).false_negatives == pytest.approx(0.0)
+
+
+def test_time_that_is_not_looked_at_does_not_count() -> None:
+    """Else there would seem to be fewer pairs in a window the more rarely pushes are looked at."""
+    session = cepheid.Engine([PATTERN], shed=cepheid.HSpice(observations=20_000)).open()
+    middle, before, after = events().num_rows // 2 // 500 * 500, 0.0, 0.0
+    for start in range(0, events().num_rows, 500):
+        part = events().slice(start, 500)
+        session.push(part, watermark=part["ts"][0])
+        (state,) = session._states
+        assert state.shedder is not None
+        after = state.shedder.model.windows
+        if start == middle:
+            state.shedder.model.settled = True
+            before = after
+    passed = (events()["ts"][-1].as_py() - events()["ts"][middle].as_py()) / 40_000
+    assert 0 < after - before < 0.3 * passed
