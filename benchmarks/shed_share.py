@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import cepheid
 from benchmarks._shed import STRATEGIES, Matches, Rising, legend, lines
 from benchmarks._shed_queries import QUERIES, Query, q1, q4
 from cepheid.cli.bench import Result, Steps
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 SHARES = (0.2, 0.4, 0.6, 0.8)
 BATCH, FEWER = 4_096, 1_024
 """About what the bound of a second allows; of positions of players, which make more work each, fewer."""
+STEPS = 2_000
+"""Of the search for plans that patterns share: so all strategies have the same."""
 LEARNED, DROPPED = 122_880, 204_800
 """Events, before work is dropped and while it is."""
 
@@ -67,7 +70,7 @@ def _pushed(
 ) -> tuple[float, Matches, dict[str, Any]]:
     """How long the later events took, the matches of all, and what was said of them."""
     source = Rising(query.events, [])
-    engine, _ = prepare(list(query.patterns), source.preview(EventColumns()))
+    engine, _ = prepare(list(query.patterns), source.preview(EventColumns()), share=cepheid.Sharing(steps=STEPS))
     session, matches, took = replace(engine, shed=shed).open(), Matches(), 0.0
     size = FEWER if query.name == "Q4" else BATCH
     for place in range(0, learned + dropped, size):

@@ -26,8 +26,6 @@ THINNED = (0.5, 0.8)
 FEW = 100
 """Mixtures are tried where there are no more lines."""
 SLACK = 0.02
-DOUBT = 0.03
-"""What depends on utilities must promise so much more: they are only known from what was seen."""
 LEARNED = ("by_utility", "by_event", "by_promise")
 
 
@@ -92,7 +90,7 @@ class Outlook:
             # chance best would win.
             loss = np.zeros(len(SHARES))
             for is_even, half in enumerate(self._halves):
-                if way.learned:
+                if way.doubt:
                     parts, thin = self._way(half, name, also, share).parts(SHARES)
                 loss += self.reckoning.loss(1.0 - parts, thin, odd=bool(is_even)) / 2
             self._curves.append(_Curve(way, work, loss))
@@ -122,9 +120,8 @@ class Outlook:
             if curve.work[-1] > left + SLACK or curve.work[0] < left - SLACK:
                 continue  # not enough, or too much whatever share it is
             loss = float(np.interp(_reaching(curve.work, SHARES, left), SHARES, curve.loss))
-            loss += DOUBT if curve.way.learned else 0.0
-            if loss < least:
-                best, least = curve, loss
+            if loss + curve.way.doubt < least:
+                best, least = curve, loss + curve.way.doubt
         if best is not None:
             return self._decided(best.way, best.work, left)
         way = self._ways.more(self._curves[0].way, 0.5 * (1.0 + ratio))

@@ -14,6 +14,9 @@ from cepheid.shed.reckoning import Reckoning, Thin
 
 NEAR = (1.0, 2.0, 3.0, 2.0, 1.0)
 """A place is judged with its neighbours, which are much like it."""
+DOUBT, COARSE = 0.01, 0.04
+"""What depends on utilities must promise so much more than what does not: they are only known from what was seen. What
+tells fewer pairs apart, still more: it is easier to judge, and as a rule no better."""
 MOST = 0.98
 """Of no type are more events dropped."""
 
@@ -23,12 +26,13 @@ Parts: TypeAlias = "Callable[[Numbers], tuple[Numbers, Thin]]"
 
 @dataclass(frozen=True)
 class Way:
-    """``kind`` says it in words. ``learned``: it depends on what is known of the worth of pairs."""
+    """``kind`` says it in words. ``doubt``: how much more of the matches it is taken to lose than is reckoned, if it
+    depends on what is known of the worth of pairs."""
 
     kind: str
     alike: int
     parts: Parts
-    learned: bool = False
+    doubt: float = 0.0
 
     def after(self, base: Numbers, also: str) -> Way:
         """What it drops, and what is dropped already."""
@@ -37,7 +41,7 @@ class Way:
             parts, thin = self.parts(shares)
             return np.maximum(base, parts), thin
 
-        return Way(f"{self.kind}, and {also}", self.alike, both, self.learned)
+        return Way(f"{self.kind}, and {also}", self.alike, both, self.doubt)
 
 
 class Ways:
@@ -59,7 +63,7 @@ class Ways:
         mean = _mean(self._worth, self._pairs)
         utilities = (self._worth + PRIOR * mean) / (self._pairs + PRIOR) / np.maximum(each, 1e-300)
         costs = np.where(self._sheddable, self._reckoning.pairs * each, 0.0)
-        return Way("events from partial matches", EACH_PAIR, _pairs(utilities, costs), learned=True)
+        return Way("events from partial matches", EACH_PAIR, _pairs(utilities, costs), DOUBT)
 
     def by_event(self) -> Way:
         """eSPICE: of each type of events, the positions in a window where they are in the fewest matches.
@@ -87,7 +91,7 @@ class Ways:
         def parts(shares: Numbers) -> tuple[Numbers, Thin]:
             return of_types(shares)[0][type_of], {}
 
-        return Way("events from windows", SAME_RIGHT, parts, learned=True)
+        return Way("events from windows", SAME_RIGHT, parts, COARSE)
 
     def by_promise(self) -> Way:
         """pSPICE: the partial matches of least promise: what comes of them from an age on, for the work they make.
@@ -106,7 +110,7 @@ class Ways:
         def parts(shares: Numbers) -> tuple[Numbers, Thin]:
             return np.maximum.accumulate(by_age(shares)[0], axis=1), {}
 
-        return Way("partial matches", SAME_LEFT, parts, learned=True)
+        return Way("partial matches", SAME_LEFT, parts, COARSE)
 
     def by_opening(self) -> Way:
         """The events that open partial matches, whatever would come of them."""
@@ -132,7 +136,7 @@ class Ways:
         """So much of a way, and from all leaves events at random."""
         base, _ = way.parts(np.array([share]))
         every = self._sampled(lambda shares: dict.fromkeys(self._repetitions, MOST * shares))
-        return Way(f"{way.kind}, and events at random", way.alike, every.after(base, "").parts, way.learned)
+        return Way(f"{way.kind}, and events at random", way.alike, every.after(base, "").parts, way.doubt)
 
     def _sampled(self, thin: Callable[[Numbers], Thin]) -> Way:
         shape = self._reckoning.pairs.shape
