@@ -45,6 +45,8 @@ CALM = 0.6
 SPAN = 0.005
 """Events of so many seconds come together."""
 PREVIEW = 60_000
+STEPS = 2_000
+"""Of the search for plans that patterns share, where all strategies are to have the same."""
 RATES = (120, 140, 160, 180, 200)
 """Per cent of μ."""
 

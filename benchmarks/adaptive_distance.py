@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import cepheid
-from benchmarks._adaptive import PLANNERS, SIZES, STATIC, STOCKS, TRAFFIC, case_of, compare
+from benchmarks._adaptive import PLANNERS, REPEATS, SIZES, STATIC, STOCKS, TRAFFIC, case_of, compare
 from cepheid.adapt.policies import Policy
 from cepheid.cli.bench import Result, Steps
 
@@ -24,7 +24,7 @@ NAMES = {TRAFFIC: "traffic", STOCKS: "stocks"}
 
 
 def run(quick: bool, progress: Steps) -> Result:
-    sizes, events, repeats = ((3, 6), 6_000, 1) if quick else (SIZES, 60_000, 3)
+    sizes, events, repeats = ((3, 6), 6_000, 1) if quick else (SIZES, 60_000, REPEATS)
     rows, notes = [], []
     for stream, name in NAMES.items():
         cases = [case_of(stream, "sequence", size, events) for size in sizes]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import cepheid
-from benchmarks._shed import STRATEGIES, Matches, Rising, legend, lines
+from benchmarks._shed import STEPS, STRATEGIES, Matches, Rising, legend, lines
 from benchmarks._shed_queries import QUERIES, Query, q1, q4
 from cepheid.cli.bench import Result, Steps
 from cepheid.engine.ingest import EventColumns
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 SHARES = (0.2, 0.4, 0.6, 0.8)
 BATCH, FEWER = 4_096, 1_024
 """About what the bound of a second allows; of positions of players, which make more work each, fewer."""
-STEPS = 2_000
-"""Of the search for plans that patterns share: so all strategies have the same."""
 LEARNED, DROPPED = 122_880, 204_800
 """Events, before work is dropped and while it is."""
 
