@@ -30,7 +30,7 @@ from cepheid.shed.strategies import Strategy
 
 Key: TypeAlias = "tuple[str, int]"
 
-SAMPLED = 16
+SAMPLED = 32
 """Once there is a model that has seen enough, one of so many pushes is looked at; of a few events, still fewer."""
 FIRST, MANY, TOGETHER = 64, 256, 16
 """The first pushes are all looked at, and those of many events until enough is known. Gates are read after so many
@@ -114,8 +114,8 @@ class Shedder:
             return True
         many = events >= MANY
         if self.model.settled:
-            return self._is_sampled(SAMPLED if many else 4 * SAMPLED)
-        return many or self._pushes <= FIRST or self._is_sampled(SAMPLED)
+            return self._is_sampled(SAMPLED if many else 2 * SAMPLED)
+        return many or self._pushes <= FIRST or self._is_sampled(SAMPLED // 2)
 
     def _gating(self) -> Any:
         assert self._survey is not None

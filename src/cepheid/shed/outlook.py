@@ -19,7 +19,9 @@ from cepheid.shed.ways import Way, Ways
 
 SHARES: Numbers = np.linspace(0.0, 1.0, 9)
 """What ways are reckoned for; between two of them the rest lies about on a line."""
-OPENING = (0.15, 0.35, 0.6)
+LEAVES = 6
+"""Of so many leaves, those with the most events, it is tried to drop only theirs."""
+OPENING = (0.2, 0.5)
 """So many of the events that open partial matches may be dropped, before other pairs are."""
 THINNED = (0.5, 0.8)
 """Where all that a way can drop is not enough: so much of it, and then events at random."""
@@ -65,8 +67,9 @@ class Outlook:
                 self._halves = [Ways(reckoning, repetitions, worth) for worth in (odd, reckoning.worth - odd)]
                 opening = ["by_opening"] if self._way(self._ways, "by_opening").parts(np.ones(1))[0].any() else []
                 mixtures = [("opening", share) for share in OPENING if opening] + [("thinned", s) for s in THINNED]
+                leaves = sorted(repetitions, key=lambda leaf: (-reckoning.events.get(leaf, 0.0), leaf))[:LEAVES]
                 self._plan = [
-                    *((name, "", 0.0) for name in (*LEARNED, *opening, "by_type", *map(str, repetitions))),
+                    *((name, "", 0.0) for name in (*LEARNED, *opening, "by_type", *map(str, leaves))),
                     *((name, *mixture) for mixture in mixtures for name in LEARNED if len(reckoning.lines) <= FEW),
                 ]
             case _:
