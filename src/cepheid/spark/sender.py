@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.engine.ingest import InputError
+from cepheid.spark.narrow import narrowed
 from cepheid.spark.pack import gathered, settle, to_bytes
 from cepheid.spark.routes import Numbers, Route, key_numbers
 from cepheid.spark.type_numbers import NUMBERED, named, unstamped
@@ -63,7 +64,7 @@ class Lane:
             columns[place] = named(columns[place], texts)
         fitting = [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, self.events, strict=True)]
         events = pa.Table.from_arrays(fitting, schema=self.events)
-        ticks = self._ticks(events)
+        ticks, events = self._ticks(events), narrowed(events)
         keys = None if self.keyed is None else key_numbers(table.column(self.keyed))
         rows, parts = self.route.parts(keys, ticks)
         order = _order(ticks[rows], parts)

@@ -17,6 +17,7 @@ from cepheid.language import syntax as s
 from cepheid.language.functions import DataType, find_function, function_names, register_function
 from cepheid.pattern.normal import NormalForm
 from cepheid.spark.inbox import Inbox
+from cepheid.spark.narrow import widened
 from cepheid.spark.pack import from_bytes, settle
 from cepheid.spark.slices import Span
 
@@ -140,7 +141,7 @@ class Receiver:
             if part not in open_parts:
                 task, span = self.tasks[part]
                 open_parts[part] = Inbox(task.engine.columns.time, task.events), task.start(span)
-            open_parts[part][0].add(from_bytes(parcel)[0])
+            open_parts[part][0].add(widened(from_bytes(parcel)[0], self.tasks[part][0].events))
         for inbox, work in open_parts.values():
             yield from work.push(inbox.rest())
             yield from work.close()
