@@ -25,7 +25,7 @@ from cepheid.engine.thinning import Thinning
 from cepheid.shed.decisions import STEPS, Decisions
 from cepheid.shed.drops import Drops
 from cepheid.shed.lost import Lost
-from cepheid.shed.model import PRIOR, Model
+from cepheid.shed.model import Model
 from cepheid.shed.strategies import Strategy
 
 Key: TypeAlias = "tuple[str, int]"
@@ -233,7 +233,7 @@ class Shedder:
         lines = range(len(self._survey.lines))
         each = COUNTS if self._sheds_pairs else 1.0
         looked_at = each / CONTROL if self._sheds_pairs else 1.0  # of all that there was
-        completions = self.model.completions(PRIOR) if self._drops is not None else None
+        completions = self.model.completions() if self._drops is not None else None
         for line, (processed, dropped) in zip(lines, map(self._read, lines), strict=True):
             self.model.saw(line, processed, each)
             if completions is not None:
@@ -278,7 +278,7 @@ class Shedder:
         found = Lost(**asdict(self.lost))
         found.groups = float(self._shown.sum() ** 2 / max((self._shown**2).sum(), 1e-300))
         if self._survey is not None and self._drops is not None:
-            completions = self.model.completions(PRIOR)
+            completions = self.model.completions()
             for line in range(len(self._survey.lines)):
                 _, dropped = self._peeked(line)
                 found.pairs += int(dropped.sum())

@@ -21,8 +21,8 @@ FADES = 0.5
 WINDOWS = 32
 """… if so many windows were looked at, and so many of their matches remembered as there is room for. Matches come in
 bursts: thousands of a few moments say little about others."""
-PRIOR = 8.0
-"""A place with few pairs is judged with so many of its line's average."""
+PRIOR, FEW = 8.0, 0.1
+"""A place with few pairs is judged with so many of its line's average, and with a tenth of what places have."""
 
 
 @dataclass(frozen=True)
@@ -224,17 +224,24 @@ class Model:
 
     # --- what it says
 
-    def utilities(self, prior: float = 0.0) -> Numbers:
+    def utilities(self) -> Numbers:
         """The utility table (equation 5): the worth of the matches that come of a pair, on average.
 
         Where a partial match completes at most once, as in the paper, this is the probability that the event belongs to
-        it and it completes. ``prior``: so many pairs of the line's average are added to each place.
+        it and it completes.
         """
-        return _ratio(self.worth, self.pairs, prior)
+        return np.divide(self.worth, self.pairs, out=np.zeros_like(self.worth), where=self.pairs > 0)
 
-    def completions(self, prior: float = 0.0) -> Numbers:
-        """The same in matches, whatever their pattern's weight."""
-        return _ratio(self.completed, self.pairs, prior)
+    def completions(self) -> Numbers:
+        """The same in matches, whatever their pattern's weight.
+
+        A place with few pairs, for its line, is judged by the line: else many matches of a single pair would be
+        expected of all that are dropped there.
+        """
+        pairs, completed = (counts.sum(axis=1, keepdims=True) for counts in (self.pairs, self.completed))
+        prior = PRIOR + FEW * pairs / np.maximum((self.pairs > 0).sum(axis=1, keepdims=True), 1)
+        found: Numbers = (self.completed + prior * completed / np.maximum(pairs, 1e-300)) / (self.pairs + prior)
+        return found
 
     def virtual_window(self) -> Numbers:
         """How many times events are processed with partial matches in a window, by line and place."""
@@ -247,8 +254,7 @@ class Model:
         zero, born = self.lines[of].zero, self.born[line]
         alive = np.cumsum(born)
         alive[: zero if in_order else None] = alive[-1]  # events from before meet it when it is made
-        rate = np.divide(self.completed[of], alive, out=np.zeros(self.bins), where=alive > 0)
-        found: Numbers = np.cumsum(rate[::-1])[::-1]
+        found: Numbers = np.cumsum((self.completed[of] / (alive + PRIOR))[::-1])[::-1]
         return found
 
     # --- snapshots
@@ -284,12 +290,3 @@ class Model:
         self.windows, self.observed, self.ready = meta["windows"], meta["observed"], meta["ready"]
         self.fresh, self.settled = meta["fresh"], meta["settled"]
         self.events = {int(leaf): count for leaf, count in meta["events"]}
-
-
-def _ratio(found: Numbers, pairs: Numbers, prior: float) -> Numbers:
-    if prior:
-        mean = found.sum(axis=1, keepdims=True) / np.maximum(pairs.sum(axis=1, keepdims=True), 1e-300)
-        smoothed: Numbers = (found + prior * mean) / (pairs + prior)
-        return smoothed
-    ratio: Numbers = np.divide(found, pairs, out=np.zeros_like(found), where=pairs > 0)
-    return ratio
