@@ -23,7 +23,7 @@ COUNTS = 8
 """What the control group shows counts for so many that were seen before. It is a 64th of all: if it counted for what
 it is, the model would be slow to follow a stream that changes; if it counted for all, it would forget much for
 little."""
-MATCHES, REMEMBERED, TUPLES = 1024, 32, 8
+MATCHES, REMEMBERED, TUPLES = 1024, 64, 8
 """So many matches of a push are looked at and remembered; and so many tuples of each join."""
 
 

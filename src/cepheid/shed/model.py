@@ -21,8 +21,8 @@ FADES = 0.5
 WINDOWS = 32
 """… if so many windows were looked at, and so many of their matches remembered as there is room for. Matches come in
 bursts: thousands of a few moments say little about others."""
-PRIOR, FEW = 8.0, 0.1
-"""A place with few pairs is judged with so many of its line's average, and with a tenth of what places have."""
+PRIOR, FEW = 8.0, 0.01
+"""A place with few pairs is judged with so many of its line's average, and with a hundredth of what places have."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Model:
         self.ready = True
         self.observed = 0.0
         enough = self.windows >= WINDOWS and self.fresh >= self.matches.room
-        self.settled = self.settled or enough or self.windows >= 16 * WINDOWS
+        self.settled = self.settled or enough or self.windows >= 64 * WINDOWS
         if not enough:
             return  # what is known of matches is not forgotten before others have taken their place
         self.fresh = 0
