@@ -79,7 +79,7 @@ class Decisions:
 
     def _is_due(self, pushes: int, busy: bool) -> bool:
         """While nothing is dropped, ever more rarely; then soon, if it is not of just now."""
-        rest = min(REST, 1 + self._begun // 4) if busy else self._begun
+        rest = min(REST, 1 + self._begun // 4) if busy else 3 * self._begun
         return self._outlook is None or pushes - self._begun >= rest
 
     def at(self, step: int) -> Drops:
