@@ -21,7 +21,7 @@ BUSY, EACH = 40, 512
 """In a push in which work is dropped, ways are reckoned for so many lines, or one for each so many events; one at
 least. Events wait for it."""
 CALM = 8
-"""While nothing is dropped, only in one of so many pushes, and only if the model has seen enough."""
+"""While nothing is dropped, one way in one of so many pushes, and only if the model has seen enough."""
 REST = 64
 """While work is dropped, an outlook stands for so many pushes; at first, for a part of those that there were."""
 
@@ -70,7 +70,7 @@ class Decisions:
                 return  # enough for this push
         if self._next is None:
             return
-        self._next.advance(max(1, BUSY // max(1, len(model.lines)), events // EACH))
+        self._next.advance(max(1, BUSY // max(1, len(model.lines)), events // EACH) if busy else 1)
         if self._next.ready or self._outlook is None or not self._outlook.ready:
             self._outlook = self._next
             self._void()
