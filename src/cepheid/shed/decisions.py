@@ -23,7 +23,8 @@ least. Events wait for it."""
 CALM = 8
 """While nothing is dropped, one way in one of so many pushes, and only if the model has seen enough."""
 REST = 64
-"""While work is dropped, an outlook stands for so many pushes; at first, for a part of those that there were."""
+"""While work is dropped, an outlook stands for so many pushes; at first, for a part of those that there were, and one
+for each of its ways."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -78,9 +79,10 @@ class Decisions:
             self._next = None
 
     def _is_due(self, pushes: int, busy: bool) -> bool:
-        """While nothing is dropped, ever more rarely; then soon, if it is not of just now."""
-        rest = min(REST, 1 + self._begun // 4) if busy else 3 * self._begun
-        return self._outlook is None or pushes - self._begun >= rest
+        """While nothing is dropped, ever more rarely; then soon, if it is not of just now, and if it has few ways."""
+        if self._outlook is None:
+            return True
+        return pushes - self._begun >= (min(REST, self._outlook.ways + self._begun // 4) if busy else 3 * self._begun)
 
     def at(self, step: int) -> Drops:
         """What to drop for a share of the work, in 64ths."""

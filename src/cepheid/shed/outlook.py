@@ -80,8 +80,13 @@ class Outlook:
         return len(self._curves)
 
     @property
+    def ways(self) -> int:
+        """To be reckoned in all."""
+        return len(self._plan)
+
+    @property
     def ready(self) -> bool:
-        return self.reckoned == len(self._plan)
+        return self.reckoned == self.ways
 
     def advance(self, ways: int) -> None:
         """Reckon some more ways."""
