@@ -153,6 +153,13 @@ def test_a_model_is_known_by_many_moments_and_fades_as_they_are_replaced() -> No
     model.windows = 40.0
     model.make()  # nothing was seen since
     assert model.pairs.tolist() == [[4, 4, 4, 4]]
+    rare = Model(4)
+    rare.windows = 2047.0
+    rare.make()
+    assert not rare.settled
+    rare.windows = 2048.0  # no more is to be expected
+    rare.make()
+    assert rare.settled
     model.windows = 2048.0  # where matches are rare, what is known of them is not forgotten for nothing
     model.make()
     assert model.pairs.tolist() == [[4, 4, 4, 4]]

@@ -54,7 +54,8 @@ class Scope:
     unit: Unit
     ties: bool
     kleene: frozenset[str]
-    _known: dict[int, _Parts] = field(default_factory=dict, init=False)  # of conditions; those of plans stay the same
+    # What conditions speak of. Those of plans stay the same, so they are known by where they are, and kept there.
+    _known: dict[int, _Parts] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def holds(self, condition: s.Expression, columns: dict[str, Rows], count: int) -> Mask:
         """For each of ``count`` tuples, whether a condition holds for every event and pair of neighbours."""

@@ -214,10 +214,11 @@ class Shedder:
         """The control group of some matches, and how many matches there would be if no pairs were dropped."""
         assert self._survey is not None
         shown = self._survey.control(key, self._runs[key], matches, self._store, drops.levels)
+        every = float(shown.each.sum())
         self.lost.beside += len(matches)
-        self.lost.would_be += float(shown.each.sum())
+        self.lost.would_be += every
         np.add.at(self._shown, shown.anchors % len(self._shown), shown.each)
-        return shown.matches, float(shown.each.sum())
+        return shown.matches, every
 
     def _lost_events(self, thinning: Thinning, expected: Mapping[Key, float]) -> None:
         """Where events were dropped at random."""
