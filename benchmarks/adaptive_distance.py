@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import cepheid
-from benchmarks._adaptive import PLANNERS, REPEATS, SIZES, STATIC, STOCKS, TRAFFIC, case_of, compare
+from benchmarks._adaptive import PLANNERS, REPEATS, SIZES, STATIC, STOCKS, TRAFFIC, cases_of, compare
 from cepheid.adapt.policies import Policy
 from cepheid.cli.bench import Result, Steps
 
@@ -27,7 +27,7 @@ def run(quick: bool, progress: Steps) -> Result:
     sizes, events, repeats = ((3, 6), 6_000, 1) if quick else (SIZES, 60_000, REPEATS)
     rows, notes = [], []
     for stream, name in NAMES.items():
-        cases = [case_of(stream, "sequence", size, events) for size in sizes]
+        cases = [c for size in sizes for c in cases_of(stream, "sequence", size, events)]
         found = compare(stream, cases, METHODS, repeats, progress)
         rows += [{"stream": name, **row} for row in found.rows]
         notes += [f"{name}: {note}" for note in found.notes]

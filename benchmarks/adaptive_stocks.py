@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks._adaptive import METHODS, REPEATS, SETS, SIZES, STOCKS, case_of, compare, plot_methods
+from benchmarks._adaptive import METHODS, REPEATS, SETS, SIZES, STOCKS, cases_of, compare, plot_methods
 from cepheid.cli.bench import Result, Steps
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def run(quick: bool, progress: Steps) -> Result:
     sizes, events, repeats = ((3, 6), 6_000, 1) if quick else (SIZES, 60_000, REPEATS)
-    cases = [case_of(STOCKS, patterns, size, events) for patterns in SETS for size in sizes]
+    cases = [c for patterns in SETS for size in sizes for c in cases_of(STOCKS, patterns, size, events)]
     return compare(STOCKS, cases, METHODS, repeats, progress)
 
 

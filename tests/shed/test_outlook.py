@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cepheid
-from cepheid.shed.decisions import BUSY, REST, Decisions
+from cepheid.shed.decisions import BUSY, CALM, REST, STANDBY, Decisions
 from cepheid.shed.drops import ALL
 from cepheid.shed.model import Model
 from cepheid.shed.outlook import Outlook
@@ -125,6 +125,27 @@ def test_little_is_done_in_a_push_and_decisions_stand_until_the_next_are_ready()
         pushes += 1
     assert decisions.changes == changes + 1
     assert decisions.at(20) is not stands
+
+
+def test_while_nothing_is_dropped_only_what_is_needed_at_first_is_reckoned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, repetitions = learned()
+    monkeypatch.setattr(model, "settled", True)
+    decisions = Decisions(cepheid.CostAware())
+    decisions.forget(model, repetitions)
+    outlooks: list[Outlook] = []
+    for push in range(CALM, 45 * CALM):
+        decisions.advance(model, push, step=0)
+        if decisions._outlook is not None:
+            assert decisions._outlook.reckoned <= STANDBY
+            if not outlooks or outlooks[-1] is not decisions._outlook:
+                outlooks.append(decisions._outlook)
+    assert len(outlooks) == 3  # ever more rarely
+    assert outlooks[-1].reckoned == STANDBY
+    decisions.advance(model, 45 * CALM, step=20)
+    assert decisions._outlook is outlooks[-1]
+    assert outlooks[-1].reckoned > STANDBY
 
 
 def test_what_is_seen_later_changes_no_outlook() -> None:

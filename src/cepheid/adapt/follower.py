@@ -120,21 +120,25 @@ def _with_recent(costs: Sequence[float]) -> float:
 
 @dataclass(slots=True)
 class _Judged:
-    """A change that is yet to be judged: who asked for it, and the work of an event before it."""
+    """A change that is yet to be judged: who asked for it, and the work of an event before it.
+
+    ``costs``: what was expected of the old plan at the look before the change, and at the change.
+    """
 
     decision: Decision
     asked: Watch
     old: Plan
     work: float
-    cost: float  # that was expected of the old plan then
+    costs: tuple[float, float]
 
     def judge(self, work: float, now: Cardinality) -> None:
         """Compare the work of an event with what it would be under the old plan.
 
-        The stream may be busier or quieter by now, as it would be without the change; so what the old plan did is
-        scaled by what is expected of it now and was expected then.
+        The stream may be busier or quieter by now, as it would be without the change. So what the old plan did is
+        scaled by what is expected of it: from the change to now, and from the look before to the change.
         """
-        before = self.work * _cost(self.old, now) / max(self.cost, 1e-300)
+        since = (self.costs[1] + _cost(self.old, now)) / 2
+        before = self.work * since / max(sum(self.costs) / 2, 1e-300)
         self.decision.observed_gain = 1 - work / before if before > 0 else 0.0
         self.asked.learn(self.decision.observed_gain)
 
@@ -272,9 +276,10 @@ class Follower:
         reason: str | None = UNKNOWN
         with self.seconds.spent("deciding"):
             if watched is not None and watched.plan == plan:
-                rate = (work - watched.mark[1]) / max(session.events - watched.mark[0], 1)
+                if watched.mark[0]:  # before the first look the window filled up; what was done then says little
+                    rate = (work - watched.mark[1]) / max(session.events - watched.mark[0], 1)
                 watched.mark = session.events, work
-                if watched.judged is not None:
+                if watched.judged is not None and rate is not None:
                     watched.judged.judge(rate, now)
                     watched.judged = None
                 reason = watched.watch.reason(now)
@@ -303,7 +308,8 @@ class Follower:
             self.decisions.append(decision)
             self.changed += 1
             if rate is not None and watched is not None:
-                judged = _Judged(decision, watched.watch, plan, rate, _cost(plan, now))
+                cost, past = _cost(plan, now), self._past.get(branch)
+                judged = _Judged(decision, watched.watch, plan, rate, (_cost(plan, past[-1]) if past else cost, cost))
             plan, work = answer, session.work[branch]
         with self.seconds.spent("deciding"):
             memory = self._memories.setdefault(branch, {})

@@ -20,8 +20,9 @@ STEPS = 64
 BUSY, EACH = 40, 512
 """In a push in which work is dropped, ways are reckoned for so many lines, or one for each so many events; one at
 least. Events wait for it."""
-CALM = 8
-"""While nothing is dropped, one way in one of so many pushes, and only if the model has seen enough."""
+CALM, STANDBY = 8, 3
+"""While nothing is dropped, one way in one of so many pushes, and only if the model has seen enough; and only so many,
+to begin with when it is needed. The others are reckoned then."""
 REST = 64
 """While work is dropped, an outlook stands for so many pushes; at first, for a part of those that there were, and one
 for each of its ways."""
@@ -64,12 +65,14 @@ class Decisions:
             return
         if not busy and (pushes % CALM or not model.settled):
             return
-        if model.ready and self._next is None and self._is_due(pushes, busy):
+        stands_by = not busy and self._next is not None and self._next.reckoned >= STANDBY
+        if model.ready and (self._next is None or stands_by) and self._is_due(pushes, busy):
+            stands_by = False
             self._next = Outlook(self._strategy, Reckoning.of(model), self._repetitions)
             self._begun = pushes
             if self._outlook is not None:
                 return  # enough for this push
-        if self._next is None:
+        if self._next is None or stands_by:
             return
         self._next.advance(max(1, BUSY // max(1, len(model.lines)), events // EACH) if busy else 1)
         if self._next.ready or self._outlook is None or not self._outlook.ready:
