@@ -12,6 +12,7 @@ import cepheid
 from cepheid.job import Job, JobError, parse_job, read_job
 from cepheid.job.batch import match_options
 from cepheid.job.description import Files, Kafka, Workload
+from cepheid.job.reading import read_patterns
 
 GOOD = {
     "source": "{workload: card_payments}",
@@ -96,6 +97,19 @@ def test_everything_that_can_be_said(folder: Path) -> None:
     assert options["share"] == cepheid.Sharing("tabu", "vertex", k=8, seconds=0.5, seed=3, descend=False)
     assert options["late_events"] == str(folder / "late")
     assert options["shed"] == cepheid.HSpice("12 seconds", 0.7, {"up": 5})
+
+
+def test_variables_in_places(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BUCKET", "s3a://bank")
+    monkeypatch.setenv("RULES", "rules")
+    more = {"mode": "stream", "engine": "{allowed_lateness: 250 ms, late_events: '${BUCKET}/late'}"}
+    job = parse_job(text(**more).replace("rules.cep", "${RULES}.cep"), folder=folder)
+    assert match_options(job)["late_events"] == "s3a://bank/late"
+    assert read_patterns(job) == read_patterns(parse_job(text(), folder=folder))
+    monkeypatch.delenv("RULES")
+    with pytest.raises(JobError) as caught:
+        parse_job(text(**more).replace("rules.cep", "${RULES}.cep"), folder=folder)
+    assert [problem.message for problem in caught.value.problems] == ["the environment variable RULES is not set"]
 
 
 @pytest.mark.parametrize("every", ["500", "500 events", "10 minutes"])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
@@ -252,3 +254,44 @@ def test_patterns_that_do_not_fit_the_events(events: pa.Table, patterns: Path, t
     patterns.write_text("PATTERN SEQ(A a, B b) WHERE a.y < b.x WITHIN 5 seconds", encoding="utf-8")
     with pytest.raises(cepheid.PatternError, match="y"):
         run(tmp_path)
+
+
+def test_functions_of_modules_beside_the_description(
+    events: pa.Table, patterns: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The workers do not look there; and such a module may use others."""
+    (tmp_path / "bank_rates.py").write_text("FACTOR = 3\n", encoding="utf-8")
+    (tmp_path / "bank_functions.py").write_text(
+        "import cepheid\nimport bank_rates\n\ndef tripled(x):\n    return bank_rates.FACTOR * x\n\n"
+        "cepheid.register_function('tripled', tripled, returns='integer')\n",
+        encoding="utf-8",
+    )
+    request.addfinalizer(lambda: sys.path.remove(str(tmp_path)))
+    text = "NAME up PATTERN SEQ(A a, B b) WHERE tripled(a.x) < b.x WITHIN 20 seconds RETURN a.x AS low, b.x AS high"
+    patterns.write_text(text, encoding="utf-8")
+    outcome = run(tmp_path, sink="{format: parquet, path: out}", more={"import": "bank_functions"})
+    assert outcome.matches == cepheid.match(text, events).num_rows > 0
+    assert same(pa.parquet.read_table(tmp_path / "out").to_pylist(), expected(patterns, events))
+
+
+def test_maps_in_events_that_are_given_out_whole(patterns: Path, tmp_path: Path) -> None:
+    table = made_events()
+    tags = pa.array([[("x", 1)]] * table.num_rows, pa.map_(pa.string(), pa.int64()))
+    (tmp_path / "events").mkdir()
+    pa.parquet.write_table(table.append_column("tags", tags), tmp_path / "events" / "part.parquet")
+    patterns.write_text("NAME up PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 3 seconds", encoding="utf-8")
+    outcome = run(tmp_path, show=2)
+    assert outcome.matches > 2
+    assert len(outcome.first) == 2
+
+
+def test_variables_in_any_text(
+    events: pa.Table, patterns: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"WHERE_RULES": str(patterns), "LOW": "5", "COLUMN": "x"}.items():
+        monkeypatch.setenv(name, value)
+    source = "{format: parquet, path: events, select: [ts, type, k, '${COLUMN} + 0 AS x'], where: 'x > ${LOW}'}"
+    text = f"source: {source}\npatterns: ${{WHERE_RULES}}\nsink: {{format: none}}\nspark: {{master: 'local[1]'}}\n"
+    outcome = run_job(parse_job(text, folder=tmp_path))
+    some = events.filter(pa.compute.greater(events["x"], 5))
+    assert outcome.matches == len(expected(patterns, some)) < len(expected(patterns, events))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,8 +16,10 @@ from tests.spark.test_batch import stream, without_zone
 pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
 
 from pyspark.errors import PySparkException
+from pyspark.sql import Row
 
 from cepheid.spark import register
+from cepheid.spark.sql import _array
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,3 +93,41 @@ def test_several_patterns_and_times(sql: Any) -> None:
 def test_what_is_wrong_is_said(sql: Any, call: str, said: str) -> None:
     with pytest.raises(PySparkException, match=said):
         sql(call)
+
+
+def test_maps_and_times_within_other_columns(sql: Any) -> None:
+    at = dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)
+    more = pa.struct({"at": pa.timestamp("us", "UTC"), "tags": pa.map_(pa.string(), pa.int64())})
+    columns = {
+        "ts": pa.array([1, 2]),
+        "type": pa.array(["A", "B"]),
+        "more": pa.array([{"at": at, "tags": [("x", 1)]}, {"at": None, "tags": None}], more),
+        "times": pa.array([[at], None], pa.list_(pa.timestamp("us", "UTC"))),
+        "m": pa.array([[("y", 2)], []], pa.map_(pa.string(), pa.int64())),
+    }
+    pattern = "PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.more AS one, b.more AS other, a.times AS times, a.m AS m"
+    (found,) = sql(f"TABLE(events) WITH SINGLE PARTITION ORDER BY (ts), '{pattern}'", pa.table(columns))
+    assert found["one"] == {"at": at, "tags": [("x", 1)]}
+    assert found["other"] == {"at": None, "tags": None}
+    assert (found["times"], found["m"]) == ([at], [("y", 2)])
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the zone of a process cannot be set here")
+def test_times_come_in_the_zone_of_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    type_ = pa.struct(
+        {"at": pa.timestamp("us", "UTC"), "all": pa.list_(pa.timestamp("us", "UTC")), "far": pa.timestamp("us")}
+    )
+    moments = [
+        dt.datetime(2024, 7, 1, 12, tzinfo=dt.timezone.utc),
+        dt.datetime(2024, 11, 3, 6, 30, tzinfo=dt.timezone.utc),
+    ]
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        for moment in moments:  # of the second one there are two there
+            local = dt.datetime.fromtimestamp(moment.timestamp())
+            (found,) = _array([Row(at=local, all=[local, None], far=local)], type_, ticks=False).to_pylist()
+            assert found == {"at": moment, "all": [moment, None], "far": local}
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -24,6 +24,9 @@ from tests.spark.long import ALL, long
 from tests.strategies import patterns, streams
 
 pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+
+from cepheid.spark.stream import _interval
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -330,3 +333,18 @@ def test_shards_go_to_partitions_of_their_own(spark: SparkSession) -> None:
     )
     assert [row[0] for row in rows] == spark_hash(np.array(keys)).tolist()
     assert [row[1] for row in rows] == [0, 1, 2, 3, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("length", "said"),
+    [
+        ("250 ms", "250 milliseconds"),
+        ("1.5 hours", "5400000 milliseconds"),
+        ("10 s", "10000 milliseconds"),
+        (dt.timedelta(microseconds=1), "1 milliseconds"),
+        ("1 week 2 days", "777600000 milliseconds"),
+        ("interval 10 seconds", "interval 10 seconds"),  # as Spark has it
+    ],
+)
+def test_lengths_of_time_are_those_of_the_language(length: Any, said: str) -> None:
+    assert _interval(length) == said

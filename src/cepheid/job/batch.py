@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cepheid.job import sql
 from cepheid.job.description import Job, ShownSink, Workload
+from cepheid.job.environment import resolved
 from cepheid.job.explaining import plan_and_funnel
 from cepheid.job.outcome import Outcome
 from cepheid.job.sinks import where_to, write_batch
@@ -80,7 +81,7 @@ def match_options(job: Job) -> dict[str, Any]:
         "tie_breaker": job.events.tie_breaker,
         "shards": job.engine.shards,
         "allowed_lateness": job.engine.allowed_lateness,
-        "late_events": None if job.engine.late_events is None else job.place(job.engine.late_events),
+        "late_events": None if job.engine.late_events is None else job.place(resolved(job.engine.late_events)),
         "planner": job.engine.planner,
         "order": job.engine.order,
         "negation": job.engine.negation,
@@ -95,9 +96,15 @@ def match_options(job: Job) -> dict[str, Any]:
 
 def first_of(found: DataFrame, most: int) -> list[Mapping[str, Any]]:
     """The matches that end first, and of those that end together always the same."""
-    others = [f.name for f in found.schema if f.dataType.typeName() not in ("map", "variant")]
+    others = [field.name for field in found.schema if _has_order(field.dataType)]
     order = dict.fromkeys(["end", "start", "pattern", *others])
     return list(found.orderBy(*map(sql.name, order)).limit(most).toArrow().to_pylist())
+
+
+def _has_order(type_: Any) -> bool:
+    """Whether Spark can sort by values of a type: not where there is a map or a variant in them."""
+    inner = [field.dataType for field in getattr(type_, "fields", ())] + [getattr(type_, "elementType", None)]
+    return type_.typeName() not in ("map", "variant") and all(_has_order(part) for part in inner if part is not None)
 
 
 @contextmanager

@@ -32,6 +32,15 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def is_known(text: str) -> bool:
+    """Whether all variables that a text mentions are set.
+
+    >>> is_known("/data/events"), is_known("${CEPHEID_NOT_SET}/events")
+    (True, False)
+    """
+    return all(is_name(name) and name in os.environ for name in names_in(text))
+
+
 def resolved(text: str) -> str:
     """With the values of the variables, which must be set. What comes back is not to be shown to anyone.
 

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from cepheid.job.checks import problems_in
 from cepheid.job.description import Job, located
+from cepheid.job.environment import is_known, resolved, scrubbed
 from cepheid.job.faults import faults_in, found
 from cepheid.job.problems import FieldProblem, JobError
 from cepheid.job.yaml_text import Document, load, path_text
@@ -63,7 +64,7 @@ def read_patterns(job: Job) -> tuple[Pattern, ...]:
     """The patterns of all files of a job."""
     found: list[Pattern] = []
     for file in job.patterns:
-        found += parse_all(Path(job.place(file)).read_text(encoding="utf-8-sig"), name=file)
+        found += parse_all(Path(job.place(resolved(file))).read_text(encoding="utf-8-sig"), name=file)
     return with_names(found)
 
 
@@ -104,14 +105,17 @@ def _wrong_patterns(document: Document, folder: Path, problems: list[FieldProble
     for number, file in enumerate([named] if isinstance(named, str) else named if isinstance(named, list) else ()):
         place = ("patterns",) if isinstance(named, str) else ("patterns", number)
         field, line = path_text(place), document.line(place)
+        if not is_known(str(file)):
+            continue  # that has been said
         try:
-            patterns = parse_all(Path(located(folder, str(file))).read_text(encoding="utf-8-sig"), name=str(file))
+            path = Path(located(folder, resolved(str(file))))
+            patterns = parse_all(path.read_text(encoding="utf-8-sig"), name=str(file))
         except PatternError as error:
             wrong.append(str(error))
             continue
         except (OSError, UnicodeDecodeError) as error:
             reason = f"there is no {located(folder, str(file))}" if isinstance(error, FileNotFoundError) else str(error)
-            problems.append(FieldProblem(field, reason, line=line))
+            problems.append(FieldProblem(field, scrubbed(reason, document.values), line=line))
             continue
         if not patterns:
             problems.append(FieldProblem(field, "there is no pattern in this file", line=line))

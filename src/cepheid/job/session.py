@@ -37,6 +37,7 @@ def open_session(job: Job) -> SparkSession:
     from cepheid.spark import session
     from cepheid.spark.pyspark_names import SparkSession
 
+    _send_modules(job)
     wanted: dict[str, Any] = dict(settings(job))
     if job.spark.remote is not None:
         builder = SparkSession.builder.remote(resolved(job.spark.remote)).appName(job.name)
@@ -48,6 +49,18 @@ def open_session(job: Job) -> SparkSession:
     spark = session(job.name, **wanted)
     spark.sparkContext.setLogLevel(job.spark.log_level)
     return spark
+
+
+def _send_modules(job: Job) -> None:
+    """The workers do not look beside the description: what its modules define is sent to them as it is."""
+    from cepheid.spark.pyspark_names import cloudpickle
+
+    folder = job.folder.resolve()
+    for name, module in list(sys.modules.items()) if job.modules else ():
+        top = folder / name.partition(".")[0]
+        path = Path(getattr(module, "__file__", None) or "").resolve()
+        if path == top.with_suffix(".py") or (top.joinpath("__init__.py").exists() and path.is_relative_to(top)):
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def settings(job: Job) -> dict[str, str]:

@@ -56,8 +56,8 @@ def open_events(spark: SparkSession, job: Job, scratch: Path, *, streaming: bool
         case _:
             assert_never(source)
     if source.where is not None:
-        frame = frame.where(source.where)
-    return frame if source.select is None else frame.selectExpr(*source.select)
+        frame = frame.where(resolved(source.where))
+    return frame if source.select is None else frame.selectExpr(*map(resolved, source.select))
 
 
 def can_be_read_again(job: Job) -> bool:
@@ -88,7 +88,7 @@ def _kafka(spark: SparkSession, source: Kafka, streaming: bool) -> DataFrame:
     options = {
         "kafka.bootstrap.servers": resolved(",".join(source.servers)),
         "subscribe": resolved(",".join(source.topics)),
-        "startingOffsets": source.starting,
+        "startingOffsets": resolved(source.starting),
         **as_texts(source.options),
     }
     if streaming:
@@ -96,7 +96,7 @@ def _kafka(spark: SparkSession, source: Kafka, streaming: bool) -> DataFrame:
             options["maxOffsetsPerTrigger"] = str(source.max_events)
         frame = spark.readStream.format("kafka").options(**options).load()
     else:
-        frame = spark.read.format("kafka").options(endingOffsets=source.ending, **options).load()
+        frame = spark.read.format("kafka").options(endingOffsets=resolved(source.ending), **options).load()
     assert source.ddl is not None  # a check of the description
     more = [] if source.record_time is None else [f"timestamp AS {sql.name(source.record_time)}"]
     return _from_json(frame, source.ddl, "FAILFAST" if source.malformed == "fail" else "PERMISSIVE", more)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from urllib.parse import urlsplit
 
 import pyarrow.parquet as pq
 from pyarrow import fs
@@ -18,7 +19,7 @@ def write_late(folder: str, packed: bytes, batch: str, shard: int) -> None:
     written under another name first, which starts with a dot, so that no reader sees half of it.
     """
     events, _ = from_bytes(packed)
-    if "://" in folder:
+    if urlsplit(folder).scheme:
         system, path = fs.FileSystem.from_uri(folder.replace("s3a://", "s3://", 1))  # as Spark says it, and Arrow
     else:
         system, path = fs.LocalFileSystem(), os.path.abspath(folder)

@@ -24,6 +24,9 @@ PARCELS = "part long, first long, events binary"
 NAMES = ["part", "first", "events"]
 PARCEL = 8 * 2**20
 """A parcel is not much larger than this."""
+ROW = 2**26 // 10_000
+"""Of so many bytes is a row: with a parcel come as many empty rows as it is larger. Spark hands on up to 10,000 rows at
+a time, whatever their size, unless it has to weigh each of them; so it is 64 MB at a time."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,17 @@ class Lane:
             address = self.addresses[int(parts[start])]
             for begin in range(start, end, size):
                 packed = to_bytes(events.slice(begin, min(size, end - begin)))
-                found = [pa.array([address]), pa.array([int(ticks[begin])]), pa.array([packed], pa.binary())]
-                yield pa.RecordBatch.from_arrays(found, NAMES)
+                yield _parcel(address, int(ticks[begin]), packed)
+
+
+def _parcel(address: int, first: int, packed: bytes) -> pa.RecordBatch:
+    empty = len(packed) // ROW
+    rows = [
+        pa.repeat(address, 1 + empty),
+        pa.repeat(first, 1 + empty),
+        pa.array([packed, *[None] * empty], pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(rows, NAMES)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def session(name: str = "cepheid", *, cores: int | None = None, **settings: obje
     Spark's Python workers are the interpreter that runs now, so that they have what it has. The Java is the one in the
     virtual environment, if set-up put one there, else that of JAVA_HOME or PATH. ``settings`` are Spark's, with ``__``
     for a dot: ``spark__driver__memory="2g"``; where they say nothing, a shuffle makes a partition for each core. A
-    session that runs already is used as it is.
+    session that runs already is used as it is, but for ``settings``.
     """
     _find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -41,6 +41,8 @@ def session(name: str = "cepheid", *, cores: int | None = None, **settings: obje
         "spark.sql.shuffle.partitions": cores or os.cpu_count() or 1,
         BATCH_BYTES: UNLIMITED,
     }
+    if SparkSession.getActiveSession() is not None:
+        defaults = {}
     for key, value in {**defaults, **{k.replace("__", "."): v for k, v in settings.items()}}.items():
         builder = builder.config(key, str(value))
     return builder.getOrCreate()

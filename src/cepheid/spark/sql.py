@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import inspect
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -181,23 +182,28 @@ def _array(values: Iterable[Any], type_: pa.DataType, *, ticks: bool) -> pa.Arra
     if ticks:
         return pa.array(values, pa.int64()).view(type_)
     if pa.types.is_nested(type_):
-        values = [_plain(value) for value in values]
+        values = [_plain(value, type_) for value in values]
     return pa.array(values, type_)
 
 
 def _tuples(found: Iterable[pa.RecordBatch]) -> Iterator[tuple[object, ...]]:
     for batch in found:
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        # Spark takes maps as dictionaries, wherever they are.
+        yield from zip(*(column.to_pylist(maps_as_pydicts="strict") for column in batch.columns), strict=True)
 
 
-def _plain(value: Any) -> Any:
-    match value:
-        case Row():
-            return {name: _plain(part) for name, part in value.asDict().items()}
-        case list():
-            return [_plain(part) for part in value]
-        case dict():
-            return [(key, _plain(part)) for key, part in value.items()]
+def _plain(value: Any, type_: pa.DataType) -> Any:
+    """A value of Spark's as Arrow takes it. Times with a zone come in that of the worker, and do not say so."""
+    if value is None:
+        return None
+    if pa.types.is_struct(type_):
+        return {field.name: _plain(part, field.type) for field, part in zip(type_, value, strict=True)}
+    if pa.types.is_list(type_):
+        return [_plain(part, type_.value_type) for part in value]
+    if pa.types.is_map(type_):
+        return [(_plain(key, type_.key_type), _plain(part, type_.item_type)) for key, part in value.items()]
+    if pa.types.is_timestamp(type_) and type_.tz is not None:
+        return value.astimezone(dt.timezone.utc)
     return value
 
 

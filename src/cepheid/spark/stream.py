@@ -15,6 +15,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as t
 
 from cepheid.engine.engine import Engine
+from cepheid.language import syntax as s
+from cepheid.language.problems import CepheidError
+from cepheid.language.reader import read_length
+from cepheid.language.values import Interval
 from cepheid.pattern.normal import NormalForm
 from cepheid.pattern.normalise import normalise
 from cepheid.spark.columns import arrow_schema, needed_columns, spark_schema
@@ -112,15 +116,13 @@ class _StreamJob:
             return frame.withColumn(CLOCK, F.timestamp_millis(self._named[name])).withWatermark(
                 CLOCK, f"{lateness} milliseconds"
             )
-        if isinstance(lateness, dt.timedelta):
-            lateness = f"{lateness // dt.timedelta(microseconds=1)} microseconds"
-        if not isinstance(lateness, str):
+        if not isinstance(lateness, (str, dt.timedelta)):
             raise ValueError(f"allowed_lateness is text such as '10 seconds', or a timedelta; got {lateness!r}")
         clock = self._named[name]
         if self._time.tz is None:  # Spark's own way from one kind of timestamp to the other depends on the session
             since = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01', c{self._events.get_field_index(name)})"
             clock = F.timestamp_micros(F.expr(since))
-        return frame.withColumn(CLOCK, clock).withWatermark(CLOCK, lateness)
+        return frame.withColumn(CLOCK, clock).withWatermark(CLOCK, _interval(lateness))
 
     # --- rows to shards
 
@@ -207,6 +209,21 @@ def _pruned(targets: Sequence[Target], columns: Sequence[Column]) -> tuple[list[
         for target in targets
     ]
     return moved, [columns[place] for place in used]
+
+
+def _interval(length: str | dt.timedelta) -> str:
+    """As Spark reads it: whole milliseconds, rather too many. What only Spark can read stays as it is."""
+    if isinstance(length, str):
+        try:
+            window = read_length(length)
+        except CepheidError:
+            return length
+        if window.kind is not s.WindowKind.TIME:
+            return length
+        nanoseconds = window.size
+    else:
+        nanoseconds = Interval.from_timedelta(length).nanoseconds
+    return f"{-(-nanoseconds // 1_000_000)} milliseconds"
 
 
 def _use_rocksdb(spark: SparkSession) -> None:

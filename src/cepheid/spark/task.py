@@ -149,7 +149,8 @@ class Receiver:
 
 def _parcels(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, pa.Buffer]]:
     for batch in batches:
-        for part, first, events in zip(*batch.columns, strict=True):
+        parcels = batch.filter(batch.column(2).is_valid())
+        for part, first, events in zip(*parcels.columns, strict=True):
             yield part.as_py(), first.as_py(), events.as_buffer()
 
 
