@@ -184,3 +184,12 @@ def test_who_waits_too_long_is_an_emergency() -> None:
 def test_mistakes(bound: float, safety: float, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         OverloadDetector(bound, safety)
+
+
+def test_a_queue_that_is_worked_off_long_after_the_last_event() -> None:
+    detector = OverloadDetector(0.05)
+    detector.after_push(0.05, arrived=10_000, served=50, seconds=0.05, queued=9_950, waited=0.05)
+    for push in range(1, 400):
+        now = 0.05 + 0.05 * push
+        ratio = detector.after_push(now, arrived=0, served=50, seconds=0.05, queued=9_000, waited=now)
+        assert 0 < ratio < 1

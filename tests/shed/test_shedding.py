@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 
 import cepheid
 from cepheid.engine.gate import OPEN, Places, in_control, lots
 from cepheid.engine.kernels.join import CONTROL, PROCESSED, mixed
+from cepheid.plan.tree import Join, Leaf
 from cepheid.shed.drops import ALL
 from cepheid.shed.strategies import Strategy
 from tests.shed import simulated
@@ -52,7 +54,7 @@ def test_a_restored_session_sheds_the_same(kind: type[Strategy]) -> None:
     engine = cepheid.Engine([PATTERN], shed=kind(observations=20_000))
     straight, broken = engine.open(), engine.open()
     for place, part in enumerate(slices(EVENTS)):
-        ratio = (0.0, 0.0, 0.0, 0.0, 0.5, 0.3, 0.8)[place % 7] if place > 5 else 0.0
+        ratio = (0.0, 0.0, 0.0, 0.0, 0.5, 0.3, 0.8, 0.5, 0.3)[place % 9] if place > 5 else 0.0
         if place % 3 == 0:
             broken = engine.restore(broken.snapshot())
         for session in (straight, broken):
@@ -286,3 +288,77 @@ def test_an_order_that_is_not_that_of_time_loses_no_more_than_was_reckoned(kind:
     recall = len(found & truth) / len(truth)
     assert recall > 0.55
     assert report["shedding"]["estimated recall"] == pytest.approx(recall, abs=0.2)
+
+
+LETTERS = pa.table(
+    {
+        "ts": np.arange(20_000),
+        "type": np.random.default_rng(1).choice(list("ABCD"), 20_000),
+        "x": np.random.default_rng(2).integers(0, 20, 20_000),
+    }
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "patterns",
+    [
+        ("PATTERN B b WITHIN 10", "PATTERN SEQ(A a, B b) WITHIN 20"),
+        ("PATTERN OR(B b, SEQ(A a, B b2)) WITHIN 20",),
+        ("PATTERN SEQ(B b, KL(C c, 1, 2)) WITHIN 5", "PATTERN SEQ(A a, B b) WITHIN 20"),
+    ],
+)
+def test_single_events_beside_sequences_that_end_with_them(kind: type[Strategy], patterns: tuple[str, ...]) -> None:
+    session = cepheid.Engine([cepheid.parse(text) for text in patterns], shed=kind(observations=10_000)).open()
+    for place, part in enumerate(slices(LETTERS, 500)):
+        session.overload(0.4 if place >= 20 else 0.0)
+        push(session, part)
+    shedding = session.shedding()
+    assert shedding["ready"]
+    assert shedding["pairs dropped"] + shedding["events dropped"] + shedding["partial matches dropped"] > 0
+
+
+def test_a_critical_pattern_takes_over_nothing_that_lacks_something() -> None:
+    """Its new plan has a part in common with one from which pairs were dropped."""
+    texts = [
+        "NAME critical PATTERN SEQ(A a, B b, C c) WHERE a.x = b.x AND b.x < c.x WITHIN 100 NEVER SHED",
+        "NAME other PATTERN SEQ(A a, B b, D d) WHERE a.x = b.x AND b.x > d.x WITHIN 100",
+    ]
+    late = Join(Join(Leaf("c"), Leaf("b")), Leaf("a"))
+    early = Join(Join(Leaf("a"), Leaf("b")), Leaf("c"))
+
+    def found(ratio: float) -> int:
+        shed = cepheid.HSpice(observations=10_000)
+        engine = cepheid.Engine([cepheid.parse(text) for text in texts], shed=shed, planner="pattern_order")
+        session, count = engine.open(), 0
+        session.prepare(LETTERS.schema)
+        branch = next(iter(session.plans))
+        assert session.change_plans({branch: late})
+        for place, part in enumerate(slices(LETTERS, 500)):
+            session.overload(ratio if place >= 20 else 0.0)
+            if place == 30:
+                session = engine.restore(session.snapshot())
+                branch = next(iter(session.plans))
+                assert session.change_plans({branch: early})
+            count += pa.compute.sum(pa.compute.equal(push(session, part)["pattern"], "critical")).as_py() or 0
+        assert bool(session.shedding()["pairs dropped"]) == bool(ratio)
+        return count
+
+    assert found(0.8) == found(0.0) > 0
+
+
+@pytest.mark.parametrize("name", ["two", "three"])
+def test_patterns_that_come_and_go_between_two_pushes(name: str) -> None:
+    first = "NAME one PATTERN SEQ(A a, B b) WITHIN 20"
+    second = "NAME two PATTERN SEQ(A a, C c) USING skip_till_next WITHIN 20"
+    third = f"NAME {name} PATTERN SEQ(B b, D d) USING skip_till_next WITHIN 20"
+    session = cepheid.Engine([cepheid.parse(first), cepheid.parse(second)], shed=cepheid.HSpice()).open()
+    parts = slices(LETTERS, 500)
+    for part in parts[:5]:
+        push(session, part)
+    session.remove("two")
+    session.add(third)
+    found = [push(session, part) for part in parts[5:10]]
+    alone = cepheid.Engine([cepheid.parse(third)]).open()
+    wanted = [push(alone, part).num_rows for part in parts[5:10]]
+    assert [pa.compute.sum(pa.compute.equal(t["pattern"], name)).as_py() for t in found] == wanted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,8 @@ def run_stream(
     err: Console,
 ) -> None:
     """``out`` is for matches, if they go to standard output; what is said about the run then goes to ``err``."""
+    if metrics is not None and metrics.suffix.lower() not in METRICS:
+        raise ValueError(f"--metrics: expected a name that ends in .csv or .parquet; found {metrics.name!r}")
     told = err if output == "-" else out
     shown = _Shown(out) if output is None else None
     try:
@@ -92,24 +94,25 @@ def run_stream(
                 patterns, source, shown if output is None else output, each_second=line.second, **columns, **options
             )
     except StreamError as error:
-        _summary(error.result, told)
+        _told(error.result, metrics, plot, told)
         raise
-    if metrics is not None:
-        write_metrics(result.metrics, metrics)
-    if plot is not None:
-        result.plot(plot)
-    _summary(result, told)
+    _told(result, metrics, plot, told)
     if output not in (None, "-"):
         told.print(f"matches are in {output}", markup=False)
 
 
-def write_metrics(table: pa.Table, path: Path) -> None:
-    if path.suffix.lower() == ".csv":
-        pa.csv.write_csv(table, path)
-    elif path.suffix.lower() == ".parquet":
-        pa.parquet.write_table(table, path)
-    else:
-        raise ValueError(f"--metrics: expected a name that ends in .csv or .parquet; found {path.name!r}")
+def _told(result: StreamResult, metrics: Path | None, plot: Path | None, console: Console) -> None:
+    if metrics is not None:
+        METRICS[metrics.suffix.lower()](result.metrics, metrics)
+    if plot is not None:
+        result.plot(plot)
+    _summary(result, console)
+
+
+METRICS: Mapping[str, Callable[[pa.Table, Path], object]] = {
+    ".csv": pa.csv.write_csv,
+    ".parquet": pa.parquet.write_table,
+}
 
 
 def line_of(second: Second, shedding: bool) -> str:

@@ -40,13 +40,15 @@ class Kept:
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A sub-pattern. ``since``: it knows all tuples of rows from this one on."""
+    """A sub-pattern. ``since``: it knows all tuples of rows from this one on, but for those that were dropped under
+    overload, which have a row before ``lacking``."""
 
     number: int
     key: Hashable
     columns: tuple[str, ...]  # as the plan that made it calls them
     window: int
     since: int
+    lacking: int = 0
     leaf: int = -1  # of an event: which of the leaves it reads
     join: JoinNode | None = None
     left: Node | None = None
@@ -94,7 +96,8 @@ class Network:
         self._joiners: dict[int, Joiner] = {}  # by window
         self._taken: Mapping[int, Rows] = {}
         self._thinned: Mapping[int, Rows] = {}
-        self.spared: frozenset[int] = frozenset()  # the nodes that get all rows even if some are dropped
+        self.sheds = False  # whether rows or tuples are dropped in this push …
+        self.spared: frozenset[int] = frozenset()  # … and the nodes that get all of them even so
         self.gates: Gates | None = None
         self.changes = 0  # how often plans came and went
         self._found: list[Node] = []  # in this turn
@@ -132,7 +135,7 @@ class Network:
         try:
             for place, plan in enumerate(nodes(program.plan)):
                 number = None if numbers is None else numbers[place]
-                node = self._there(program.keys[plan], window, since, number)
+                node = self._there(program.keys[plan], window, since, number, whole=program.critical)
                 if node is None:
                     node = self._made(plan, program, reads, made, window, negations, number)
                     fresh[node] = node.nothing
@@ -162,13 +165,15 @@ class Network:
     def _now(self) -> int:
         return self._scope.store.base + self._scope.store.size
 
-    def _there(self, key: Hashable, window: int, since: int, number: int | None) -> Node | None:
-        """A node that can be used: it knows enough, or there was nothing to know yet."""
+    def _there(self, key: Hashable, window: int, since: int, number: int | None, *, whole: bool) -> Node | None:
+        """A node that can be used: it knows enough, or there was nothing to know yet. ``whole``: nothing was dropped
+        from what it knows."""
         if number is not None:
             return self._nodes.get(number)
+        first = max(since, self._scope.store.base)
         for node in self._by_key.get(key, ()):
             wide = node.window >= window or node.since == self._now
-            knows = node.since <= max(since, self._scope.store.base)
+            knows = node.since <= first and (node.lacking <= first or not whole)
             if wide and knows and (node.join is not None or node.kept or node.since == self._now):
                 return node
         return None
@@ -283,6 +288,10 @@ class Network:
             node.new = node.nothing
             node.count_kept()
         self._found.clear()
+        if self.sheds:
+            for node in self._nodes.values():
+                if node.number not in self.spared:
+                    node.lacking = self._now
 
     def _keep(self, node: Node, *, left: bool) -> None:
         for access, kept in node.kept.items():
@@ -377,7 +386,7 @@ class Network:
 
     def meta(self) -> list[list[Any]]:
         return [
-            [node.number, node.window, node.since, None if node.tally is None else node.tally.dump()]
+            [node.number, node.window, node.since, node.lacking, None if node.tally is None else node.tally.dump()]
             for node in self._nodes.values()
         ]
 
@@ -393,9 +402,9 @@ class Network:
 
     def load(self, arrays: Arrays, meta: list[list[Any]]) -> None:
         """Take what a snapshot has; the nodes are there, though another pattern may have made them."""
-        for number, window, since, tally in meta:
+        for number, window, since, lacking, tally in meta:
             node = self._nodes[number]
-            node.window, node.since = window, since
+            node.window, node.since, node.lacking = window, since, lacking
             if node.tally is not None:
                 labels = node.tally.steps
                 node.tally.load({**tally, "steps": dict(zip(labels, tally["steps"].values(), strict=True))})

@@ -211,7 +211,7 @@ class BranchProgram:
 
     ``step``: for a plan that is a search, how to go from some bound variables to one more. ``compared``: the conditions
     that a kernel can check. ``keys``: what the parts of the plan mean; parts of other plans with the same key are the
-    same.
+    same. ``critical``: none of its matches may be lost under overload.
     """
 
     branch: Branch
@@ -227,6 +227,7 @@ class BranchProgram:
     keys: Mapping[Plan, Hashable]
     shares: bool  # whether parts of other patterns' plans may be the same
     partition: int | None = None
+    critical: bool = False
 
     @property
     def all_leaves(self) -> list[LeafProgram]:

@@ -59,7 +59,7 @@ class Shedder:
         self._runs: Mapping[Key, BranchRun] = {}
         self._reads: Mapping[Key, dict[str, int]] = {}
         self._survey: Survey | None = None
-        self._known = -1
+        self._known: Any = None
         self._decisions = Decisions(strategy)
         self._changes = 0
         self._gatings: dict[int, Any] = {}
@@ -78,7 +78,7 @@ class Shedder:
     def begin(self, runs: Mapping[Key, BranchRun], reads: Mapping[Key, dict[str, int]], events: int) -> None:
         """Before a push of so many events: set the gates."""
         self._pushes += 1
-        if self._known != self._network.changes or self._runs is not runs or len(self._reads) != len(reads):
+        if self._known != (self._network.changes, self.critical, list(runs.items())) or self._reads != reads:
             self._look(runs, reads)
         assert self._survey is not None
         step = 0 if not self.ratio else int(np.ceil(self.ratio * STEPS - FEWEST))
@@ -91,6 +91,7 @@ class Shedder:
         if self._uncounted and drops is not before:
             self._count()
         self._step, self._drops, self._observes = step, drops, observes
+        self._network.sheds = drops is not None
         if observes and not was:
             self._latest = self._intake.newest  # what was not looked at does not count
         if self._changes != self._decisions.changes:
@@ -137,7 +138,8 @@ class Shedder:
 
     def _look(self, runs: Mapping[Key, BranchRun], reads: Mapping[Key, dict[str, int]]) -> None:
         """The plans are others, or not known yet."""
-        self._runs, self._reads, self._known = runs, dict(reads), self._network.changes
+        self._runs, self._reads = runs, dict(reads)
+        self._known = self._network.changes, self.critical, list(runs.items())
         if self._survey is not None:
             if self._uncounted:
                 self._count()

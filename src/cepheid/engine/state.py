@@ -211,6 +211,7 @@ class State:
         window = self._length(branch.window)
         share = share and self._share
         program = lower(branch, plan, self._intake.table, window, self._negation, owner=owner, share=share)
+        program = replace(program, critical=normal.critical)
         if normal.selection.strategy is s.Strategy.STRICT:
             return replace(program, leaves={**program.leaves, EVERY: LeafProgram(EVERY, None, (), ())})
         return program

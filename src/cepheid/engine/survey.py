@@ -212,7 +212,10 @@ class Survey:
         program, core, rows = run.program, run.cores[0], matches.tuples.rows
         names, planned = program.columns, _planned(program)
         if core.nodes:
-            slot, joins = planned[self.anchors[core.nodes[-1].number]], self.line_of[core.nodes[-1].number]
+            root = core.nodes[-1].number
+            slot, joins = planned[self.anchors[root]], self.line_of.get(root, -1)
+            if joins < 0 and not core.stages:  # single events, before which there is no gate
+                return Control(matches, rows[:, slot], np.ones(len(matches)))
         else:
             first = [stage.program.variable.name for owner, stage, _ in self.stages.values() if owner == key]
             slot, joins = names.index(first_column([*self.opened.get(key, ()), *first][0], names)), -1

@@ -146,5 +146,11 @@ class NormalForm:
     output: tuple[s.ReturnItem, ...] | None
     critical: bool = False  # it loses nothing under overload
 
+    @property
+    def needs_every_event(self) -> bool:
+        """Whether events of other types matter, too: they are counted, or must not lie between those of a match."""
+        counted = any(branch.window.kind is s.WindowKind.EVENTS for branch in self.branches)
+        return counted or self.selection.strategy is s.Strategy.STRICT
+
     def __str__(self) -> str:
         return describe(self)

@@ -122,7 +122,8 @@ class Decisions:
             ]
             for name, outlook in self._outlooks().items()
         ]
-        return {"begun": self._begun, "same": self._outlook is self._next, "outlooks": outlooks}
+        decided = sorted(self._found)  # a push in which something is to be decided reckons with nothing else
+        return {"begun": self._begun, "same": self._outlook is self._next, "outlooks": outlooks, "decided": decided}
 
     def _outlooks(self) -> dict[str, Outlook]:
         both = {"outlook": self._outlook, "next": None if self._next is self._outlook else self._next}
@@ -141,3 +142,5 @@ class Decisions:
         self._outlook = found.get("outlook")
         self._next = self._outlook if meta["same"] else found.get("next")
         self._void()
+        for step in meta["decided"]:
+            self.at(step)

@@ -22,6 +22,8 @@ EASE = 0.7
 """How fast the share falls at least while pushes take all there is, in parts of it per bound."""
 MOST = 0.99
 """Never all of the work: what is left shows how fast it goes."""
+QUIET = 1e-6
+"""Whatever comes more slowly than this part of what is served is all the same."""
 LEAST = 0.005
 """Less than this is nothing."""
 STEP = 1 / 64
@@ -100,7 +102,7 @@ class OverloadDetector:
         if not self.shedding and wait >= safe:
             # The paper's 1 − μ/R, at once; from then on it is corrected.
             self.shedding = True
-            self._effort = max(math.log(self.input_rate / served_rate), 0.0) if self.input_rate else 0.0
+            self._effort = max(self._error(served_rate), 0.0)
             self._calm = now
         elif self.shedding:
             self._correct(passed / self.latency_bound, capacity, wait - LEVEL * safe)
@@ -116,12 +118,16 @@ class OverloadDetector:
     def _correct(self, step: float, capacity: float | None, excess: float) -> None:
         """``step``: the time that has passed, in bounds; ``excess``: seconds that the wait is above its level."""
         served = self.service_rate if capacity is None else max(capacity, self.input_rate)
-        error = math.log(self.input_rate / served) if self.input_rate else 0.0
+        error = self._error(served)
         change = (RISE if error > 0 else FALL) * error + DRAIN * excess / self.latency_bound
         if capacity is not None:  # more is dropped than need be
             change = min(change, -EASE * self._effort)
         effort = min(self._effort + step * change, -math.log(1 - MOST))
         self._effort = effort if change > 0 or effort >= LEAST else 0.0
+
+    def _error(self, served: float) -> float:
+        """How many times as fast events come as they are served, as a logarithm."""
+        return math.log(max(self.input_rate / served, QUIET)) if self.input_rate else 0.0
 
     def _share(self, over: float) -> float:
         """``over``: seconds that the oldest has waited for longer than is safe. It cannot wait for the queue to

@@ -45,8 +45,8 @@ class Strategy:
         if self.observations < 1:
             raise ValueError(f"observations is 1 or more, got {self.observations!r}")
         for name, weight in self.weights.items():
-            if not weight >= 0:
-                raise ValueError(f"the weight of a pattern is 0 or more, got {weight!r} for {name!r}")
+            if not isinstance(weight, (int, float)) or not 0 <= weight < float("inf"):
+                raise ValueError(f"the weight of a pattern is a number, 0 or more; got {weight!r} for {name!r}")
 
     @property
     def seconds(self) -> float:

@@ -39,7 +39,7 @@ def wanted_rows(
     what is wrong with it.
     """
     normals = tuple(normals)
-    if columns.type is None or any(needs_every_event(normal) for normal in normals):
+    if columns.type is None or any(normal.needs_every_event for normal in normals):
         return None
     of_type: dict[str, list[Column | None]] = {}
     for type_, filters in (use for normal in normals for branch in normal.branches for use in _uses(branch)):
@@ -52,12 +52,6 @@ def wanted_rows(
             wanted.append((named[columns.type] == F.lit(type_)) & any_use)
     wanted += [named[name].isNull() for name in (columns.time, columns.tie_breaker) if name is not None]
     return reduce(operator.or_, wanted)
-
-
-def needs_every_event(normal: NormalForm) -> bool:
-    """Others lie between the events of a match, and are counted or must not be there."""
-    counted = any(branch.window.kind is s.WindowKind.EVENTS for branch in normal.branches)
-    return counted or normal.selection.strategy is s.Strategy.STRICT
 
 
 def _uses(branch: Branch) -> Iterable[tuple[str, list[Condition]]]:

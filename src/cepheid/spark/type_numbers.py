@@ -14,7 +14,6 @@ from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns
 from cepheid.pattern.normal import NormalForm
 from cepheid.spark.columns import needed_columns
-from cepheid.spark.pushdown import needs_every_event
 
 _BITS = 5
 MOST_NUMBERED = 2**_BITS
@@ -28,7 +27,7 @@ def types_by_number(engine: Engine, normals: Sequence[NormalForm], columns: pa.S
     out, or where other types are of use too.
     """
     name = engine.columns.type
-    if name is None or any(map(needs_every_event, normals)) or columns.field(name).type != pa.string():
+    if name is None or any(normal.needs_every_event for normal in normals) or columns.field(name).type != pa.string():
         return ()
     if name in needed_columns(replace(engine, columns=replace(engine.columns, type=None)), normals, columns):
         return ()

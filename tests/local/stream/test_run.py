@@ -502,3 +502,24 @@ def test_who_is_stopped_twice_is_interrupted() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         cepheid.run(PATTERN, Source())
+
+
+@pytest.mark.parametrize("pace", [{"rate": 10.0}, {"speed": 2.0}, {}])
+def test_no_events_at_all(pace: dict[str, Any]) -> None:
+    result = cepheid.run("PATTERN A a WITHIN 1", cepheid.Replay(EVENTS.slice(0, 0), **pace))
+    assert (result.events, result.found) == (0, 0)
+
+
+def test_no_match_has_the_columns_of_one() -> None:
+    pattern = "PATTERN A a WHERE a.ts < 0 WITHIN 1 RETURN a.ts AS at"
+    result = cepheid.run(pattern, EVENTS)
+    assert result.matches is not None
+    assert result.matches.schema == cepheid.match(pattern, EVENTS).schema
+
+
+def test_other_columns_do_not_take_those_before_with_them() -> None:
+    found: list[Any] = []
+    good = pa.table({"ts": [1, 2], "type": ["A", "A"]})
+    with pytest.raises(ValueError, match="the columns of this batch differ"):
+        cepheid.run("PATTERN A a WITHIN 1", iter([good, pa.table({"when": [3], "type": ["A"]})]), found)
+    assert len(found) == 2

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 import cepheid
+from cepheid.local.stream.queue import Chunk, EventQueue
+from cepheid.local.stream.relief import LastResort
 
 STRATEGIES = ["HSpice", "ESpice", "PSpice", "WeightedSampling", "CostAware"]
 pytestmark = pytest.mark.skipif("HSpice" not in cepheid.__all__, reason="needs the strategies")
@@ -56,3 +58,33 @@ def test_a_critical_pattern_loses_nothing() -> None:
     found = [row["at"] for row in result.matches.to_pylist() if row["pattern"] == "alarm"]
     wanted = [row["at"] for row in cepheid.match(both, EVENTS).to_pylist() if row["pattern"] == "alarm"]
     assert sorted(found) == sorted(wanted)
+
+
+@pytest.mark.parametrize("pattern", ["SEQ(A a, B b) USING strict WITHIN 50", "SEQ(A a, B b) WITHIN 2 events"])
+def test_where_any_event_matters_to_a_critical_pattern_all_stay(pattern: str) -> None:
+    text = f"NAME alarm PATTERN {pattern} RETURN a.ts AS at NEVER SHED"
+    result = cepheid.run(text, cepheid.Replay(EVENTS, rate=1e7), shed=cepheid.HSpice(latency_bound="20 ms"))
+    assert result.matches is not None
+    assert rows(result.matches) == rows(cepheid.match(text, EVENTS))
+    assert result.dropped_from_queue == 0
+
+
+def test_events_that_stay_are_not_looked_at_again() -> None:
+    """Else a long queue of them would keep the engine from its work."""
+    queue, resort = EventQueue(None), LastResort(1.0, 0.8, "type", ["A"])
+    for number in range(100):
+        queue.put(Chunk(pa.table({"ts": [number, number], "type": ["A", "B"]}), came=number / 1000))
+    assert resort.relieve(queue, 2.0, 1000.0) == 100
+    assert queue.waited(2.0) == 2.0
+    assert queue.waited(2.0, at_stake=True) == 0.0
+    untouched = queue.take(10)
+    assert all(chunk.stays for chunk in untouched)
+    queue.put(Chunk(pa.table({"ts": [100, 100], "type": ["A", "B"]}), came=2.0))
+    assert resort.relieve(queue, 2.1, 1000.0) == 0  # what can be left out has just come
+    assert resort.relieve(queue, 4.0, 1000.0) == 1
+    assert [chunk.events["type"].to_pylist() for chunk in queue.take(1000)] == [["A"]] * 91
+
+
+def test_a_bound_that_cannot_be_kept_is_refused() -> None:
+    with pytest.raises(ValueError, match="20 milliseconds or more"):
+        cepheid.run(PATTERN, cepheid.Replay(EVENTS, rate=8_000), shed=cepheid.HSpice(latency_bound="5 ms"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Condition
 from typing import TypeAlias
 
@@ -22,6 +22,8 @@ class Chunk:
     events: pa.Table
     came: float
     """When the first of them did, on the clock of ``time.perf_counter``."""
+    stays: bool = False
+    """Whether none of them can be left out any more."""
 
     def __len__(self) -> int:
         return int(self.events.num_rows)
@@ -100,28 +102,30 @@ class EventQueue:
             while self._chunks and most > 0:
                 chunk = self._chunks.popleft()
                 if len(chunk) > most:
-                    self._chunks.appendleft(Chunk(chunk.events.slice(most), chunk.came))
-                    chunk = Chunk(chunk.events.slice(0, most), chunk.came)
+                    self._chunks.appendleft(replace(chunk, events=chunk.events.slice(most)))
+                    chunk = replace(chunk, events=chunk.events.slice(0, most))
                 taken.append(chunk)
                 most -= len(chunk)
             self._events -= sum(map(len, taken))
             self._changed.notify_all()
             return taken
 
-    def waited(self, now: float) -> float:
-        """For how long the oldest event has."""
+    def waited(self, now: float, *, at_stake: bool = False) -> float:
+        """For how long the oldest event has; ``at_stake``: of those that could be left out."""
         with self._changed:
-            return now - self._chunks[0].came if self._chunks else 0.0
+            oldest = next((chunk.came for chunk in self._chunks if not (at_stake and chunk.stays)), now)
+            return now - oldest
 
-    def thin(self, kept: Callable[[Chunk], Mask | None]) -> int:
-        """Leave out events; how many. ``kept`` says which ones of a chunk stay, None for all."""
+    def thin(self, kept: Callable[[Chunk], Mask], late: float) -> int:
+        """Leave out events; how many. ``kept`` says which ones of a chunk stay. Those that came before ``late`` and
+        stay are not asked about again."""
         with self._changed:
             before = self._events
             thinned = []
             for chunk in self._chunks:
-                mask = kept(chunk)
-                if mask is not None:
-                    chunk = Chunk(chunk.events.filter(pa.array(mask)), chunk.came)
+                if not chunk.stays:
+                    events = chunk.events.filter(pa.array(kept(chunk)))
+                    chunk = Chunk(events, chunk.came, stays=chunk.came < late)
                 if len(chunk):
                     thinned.append(chunk)
             self._chunks = deque(thinned)

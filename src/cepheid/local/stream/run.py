@@ -29,6 +29,9 @@ from cepheid.pattern.normalise import normalise
 from cepheid.pattern.read import patterns_in
 from cepheid.stats.estimates import Estimates
 
+LEAST_BOUND = 0.02
+"""A replayed table hands over the events of 5 ms at a time."""
+
 
 def run(
     patterns: str | Pattern | Iterable[str | Pattern],
@@ -88,6 +91,11 @@ def run(
             "a table that comes as fast as it is taken is never an overload: for shedding, say how fast it comes, "
             "with cepheid.Replay(table, rate=…) or speed=…"
         )
+    if shed is not None and shed.seconds < LEAST_BOUND:
+        raise ValueError(
+            f"the latency_bound of a run is {1000 * LEAST_BOUND:.0f} milliseconds or more, since events come and are "
+            f"matched some at a time; got {shed.latency_bound!r}"
+        )
     named = with_names(patterns_in(patterns))
     preview = start.preview(columns)
     if preview is not None:
@@ -102,10 +110,11 @@ def run(
     )  # fmt: skip
     if shed is not None:
         warm_up(engine, named, preview, columns)
-    critical = types_of(pattern for pattern in named if getattr(pattern, "critical", False))
+    critical = [pattern for pattern in named if pattern.critical]
+    everything = any(normalise(pattern).needs_every_event for pattern in critical)
     runner = Runner(
-        engine.open(), start, end, columns, shed=shed, critical=critical, match_size=_match_size(named),
-        allowed_lateness=allowed_lateness,
+        engine.open(), start, end, columns, shed=shed, critical=None if everything else types_of(critical),
+        match_size=_match_size(named), allowed_lateness=allowed_lateness,
         queue_size=queue_size, run_for=None if run_for is None else seconds_of(run_for, "run_for"),
         each_second=each_second,
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -59,7 +60,7 @@ class Runner:
     sink: Sink
     columns: EventColumns
     shed: Strategy | None = None
-    critical: Sequence[str] = ()
+    critical: Sequence[str] | None = ()
     match_size: float = 1.0
     allowed_lateness: Lateness = 0
     queue_size: int = 4 * BATCH
@@ -81,6 +82,7 @@ class Runner:
         self._size = BatchSize(most, BATCH)
         self._seen = 0  # events that had come when the detector was last asked
         self._ready = self._over = False
+        self._nothing = pa.table({})  # no matches, with their columns
         self._told = False  # whether the session has ever been told to drop anything
 
     def run(self) -> StreamResult:
@@ -137,8 +139,9 @@ class Runner:
             most = self._size.events
             full = not self._size.growing
             chunks = queue.take(most)
-            if chunks:
-                self._push(chunks, full and sum(map(len, chunks)) >= most)
+            enough = full and sum(map(len, chunks)) >= most
+            for _, alike in itertools.groupby(chunks, lambda chunk: chunk.events.schema):
+                self._push(list(alike), enough)
 
     def _push(self, chunks: list[Chunk], full: bool) -> None:
         """``full``: whether more would have taken too long."""
@@ -168,6 +171,7 @@ class Runner:
                 self.session.overload(ratio)
 
     def _hand_over(self, matches: pa.Table, events: int = 0) -> None:
+        self._nothing = matches.slice(0, 0)
         if matches.num_rows:
             try:
                 self.sink.write(matches)
@@ -213,7 +217,8 @@ class Runner:
         report = self.session.report()
         return StreamResult(
             events=meter.events_in, found=meter.matches,
-            matches=self.sink.matches if isinstance(self.sink, Collect) else None, late=report.get("late events", 0),
+            matches=(self.sink.matches or self._nothing) if isinstance(self.sink, Collect) else None,
+            late=report.get("late events", 0),
             dropped_from_queue=meter.dropped_from_queue,
             latency={"p50": meter.all.quantile(0.5), "p99": meter.all.quantile(0.99), "max": meter.all.quantile(1.0)},
             seconds=now - meter.start, stopped=self.stop.asked,

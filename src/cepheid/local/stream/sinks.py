@@ -49,8 +49,8 @@ class Collect:
         self._tables: list[pa.Table] = []
 
     @property
-    def matches(self) -> pa.Table:
-        return pa.concat_tables(self._tables) if self._tables else pa.table({})
+    def matches(self) -> pa.Table | None:
+        return pa.concat_tables(self._tables) if self._tables else None
 
     def write(self, matches: pa.Table) -> None:
         self._tables.append(matches)

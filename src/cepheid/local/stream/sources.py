@@ -80,6 +80,8 @@ class Replay:
                 yield Chunk(events.slice(start, CHUNK), perf_counter())
             return
         due = self._due(events, columns.time)
+        if not len(due):
+            return
         first = np.flatnonzero(np.diff(np.floor(due / SPAN), prepend=-1.0))
         after = np.append(first[1:], len(due))
         began = perf_counter()

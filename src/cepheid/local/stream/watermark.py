@@ -46,6 +46,8 @@ class Watermarks:
         self._newest: Any = None
 
     def after(self, events: pa.Table) -> pa.Scalar | None:
+        if self._time not in events.column_names:
+            return None  # the engine says what is wrong
         times = events[self._time]
         newest = pc.max(times)
         if newest.is_valid:
