@@ -14,9 +14,10 @@ from cepheid.shed.reckoning import Reckoning, Thin
 
 NEAR = (1.0, 2.0, 3.0, 2.0, 1.0)
 """A place is judged with its neighbours, which are much like it."""
-DOUBT, COARSE = 0.01, 0.04
+DOUBT, COARSE, MIXED = 0.01, 0.04, 0.02
 """What depends on utilities must promise so much more than what does not: they are only known from what was seen. What
-tells fewer pairs apart, still more: it is easier to judge, and as a rule no better."""
+tells fewer pairs apart, still more: it is easier to judge, and as a rule no better. And what is mixed of two ways, more
+than each of them: of many ways, the one that promises the most promises too much."""
 MOST = 0.98
 """Of no type are more events dropped."""
 
@@ -41,7 +42,7 @@ class Way:
             parts, thin = self.parts(shares)
             return np.maximum(base, parts), thin
 
-        return Way(f"{self.kind}, and {also}", self.alike, both, self.doubt)
+        return Way(f"{self.kind}, and {also}", self.alike, both, self.doubt + MIXED)
 
 
 class Ways:
@@ -136,7 +137,7 @@ class Ways:
         """So much of a way, and from all leaves events at random."""
         base, _ = way.parts(np.array([share]))
         every = self._sampled(lambda shares: dict.fromkeys(self._repetitions, MOST * shares))
-        return Way(f"{way.kind}, and events at random", way.alike, every.after(base, "").parts, way.doubt)
+        return Way(f"{way.kind}, and events at random", way.alike, every.after(base, "").parts, way.doubt + MIXED)
 
     def _sampled(self, thin: Callable[[Numbers], Thin]) -> Way:
         shape = self._reckoning.pairs.shape
