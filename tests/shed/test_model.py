@@ -175,3 +175,14 @@ def test_many_matches_of_next_to_no_pair_are_not_expected_of_all_that_are_droppe
     assert model.completions()[0, 3] < 10.0
     model.born[0] = [0.001, 0.0, 0.0, 500.0]
     assert model.promises(0, 0, in_order=True).max() < 100.0
+
+
+def test_matches_of_pairs_that_were_never_seen_say_nothing_of_others() -> None:
+    """Where a strategy drops all pairs of a line, its matches still come of those before."""
+    model = Model(4)
+    model.place([Line("one", "A"), Line("two", "B")])
+    model.saw(0, np.full(4, 100), 1.0)
+    for line in (0, 1):
+        model.saw_completed(line, np.array([1, 1, 2]), count=1000.0)
+    assert model.completions()[0].max() < 30
+    assert model.completions()[1].tolist() == [0.0] * 4

@@ -236,12 +236,12 @@ class Model:
         """The same in matches, whatever their pattern's weight.
 
         A place with few pairs, for its line, is judged by the line: else many matches of a single pair would be
-        expected of all that are dropped there.
+        expected of all that are dropped there. Of a line with no pairs nothing is known, whatever has come of it.
         """
         pairs, completed = (counts.sum(axis=1, keepdims=True) for counts in (self.pairs, self.completed))
         prior = PRIOR + FEW * pairs / np.maximum((self.pairs > 0).sum(axis=1, keepdims=True), 1)
-        found: Numbers = (self.completed + prior * completed / np.maximum(pairs, 1e-300)) / (self.pairs + prior)
-        return found
+        found = (self.completed + prior * completed / np.maximum(pairs, 1.0)) / (self.pairs + prior)
+        return np.where(pairs >= 1.0, found, 0.0)
 
     def virtual_window(self) -> Numbers:
         """How many times events are processed with partial matches in a window, by line and place."""

@@ -167,7 +167,7 @@ def _smooth(counts: Numbers) -> Numbers:
 
 
 def _mean(worth: Numbers, pairs: Numbers) -> Numbers:
-    found: Numbers = worth.sum(axis=1, keepdims=True) / np.maximum(pairs.sum(axis=1, keepdims=True), 1e-300)
+    found: Numbers = worth.sum(axis=1, keepdims=True) / np.maximum(pairs.sum(axis=1, keepdims=True), 1.0)
     return found
 
 
