@@ -70,6 +70,8 @@ def test_mistakes_are_plain(files: tuple[Path, Path], tmp_path: Path) -> None:
         ([events, "--shed", "hspicy", "--rate", 5], "did you mean 'hspice'"),
         (["-", "--rate", 5], "--rate and --speed are for files"),
         (["-", "--schema", "ts"], "expected names and types"),
+        ([events, "--schema", "ts long"], "--schema is for events that come as JSON"),
+        ([events, "--earliest"], "--earliest is for Kafka"),
         ([events, "--metrics", tmp_path / "m.txt"], "ends in .csv or .parquet"),
         ([events, "--lateness", "soon"], "soon"),
     ]

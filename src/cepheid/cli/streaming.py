@@ -33,7 +33,11 @@ TYPES = {"timestamp": pa.timestamp("us"), "boolean": pa.bool_(), "long": pa.int6
 def source_from(text: str, rate: float | None, speed: float | None, schema: str | None, earliest: bool) -> Source:
     """What is named on the command line."""
     found = source_at(text, None if schema is None else schema_from(schema))
+    if earliest and not isinstance(found, KafkaSource):
+        raise ValueError(f"--earliest is for Kafka; {text} comes from its beginning, or from now on")
     if found is None:
+        if schema is not None:
+            raise ValueError(f"--schema is for events that come as JSON; {text} says itself which columns it has")
         return Replay(Path(text), rate=rate, speed=speed)
     if rate is not None or speed is not None:
         raise ValueError(f"--rate and --speed are for files; {text} says itself when events come")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import signal
@@ -523,3 +524,10 @@ def test_other_columns_do_not_take_those_before_with_them() -> None:
     with pytest.raises(ValueError, match="the columns of this batch differ"):
         cepheid.run("PATTERN A a WITHIN 1", iter([good, pa.table({"when": [3], "type": ["A"]})]), found)
     assert len(found) == 2
+
+
+@pytest.mark.parametrize("pace", [{"rate": 10.0}, {"speed": 2.0}, {}])
+def test_dates_are_no_times_of_a_stream(pace: dict[str, Any]) -> None:
+    events = pa.table({"ts": [dt.date(2024, 1, 1)], "type": ["A"]})
+    with pytest.raises(cepheid.CepheidError, match="'ts' are dates"):
+        cepheid.run("PATTERN A a WITHIN 1 day", cepheid.Replay(events, **pace))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.engine.ingest import EventColumns, without_views
+from cepheid.engine.ingest import EventColumns, InputError, without_views
 from cepheid.local.events import as_table
 from cepheid.local.match import in_order
 from cepheid.local.signals import Stop
@@ -73,6 +73,8 @@ class Replay:
 
     def read(self, stop: Stop, columns: EventColumns) -> Iterator[Chunk]:
         events = self._events(columns)
+        if columns.time in events.column_names and pa.types.is_date(events.schema.field(columns.time).type):
+            raise InputError(f"the times in {columns.time!r} are dates: a stream needs time stamps, so cast them")
         if not self.paced:
             for start in range(0, events.num_rows, CHUNK):
                 if stop.asked:
