@@ -35,15 +35,18 @@ def run(quick: bool, progress: Steps) -> Result:
 
 
 def plot(result: Result, figure: Figure) -> None:
-    figure.set_size_inches(12, 8)
+    from matplotlib import colormaps
+
+    figure.set_size_inches(14, 8)
     panels = figure.subplots(len(NAMES), len(PLANNERS))
     for line, name in zip(panels, NAMES.values(), strict=True):
         for axes, planner in zip(line, PLANNERS, strict=True):
             for place, method in enumerate(METHODS):
                 rows = result.where(stream=name, planner=planner, method=method)
                 points = [(row["size"], row["events/s"]) for row in rows]
-                style = {"color": "black", "ls": "--"} if method == STATIC else {}
+                style = {"color": "black", "ls": "--"} if method == STATIC else {"color": colormaps["tab10"](place)}
                 axes.plot(*zip(*points, strict=True), marker="osv^DPX*h"[place % 9], label=method, ms=5, **style)
+            axes.set_xticks(sorted({int(row["size"] or 0) for row in result.rows}))
             axes.set(yscale="log", xlabel="size of the pattern", ylabel="events a second", title=f"{name}, {planner}")
     handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize="small")
+    figure.legend(handles, labels, loc="outside right center", fontsize="small")
