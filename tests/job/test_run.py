@@ -260,16 +260,16 @@ def test_functions_of_modules_beside_the_description(
     events: pa.Table, patterns: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """The workers do not look there; and such a module may use others."""
-    (tmp_path / "bank_rates.py").write_text("FACTOR = 3\n", encoding="utf-8")
-    (tmp_path / "bank_functions.py").write_text(
-        "import cepheid\nimport bank_rates\n\ndef tripled(x):\n    return bank_rates.FACTOR * x\n\n"
+    (tmp_path / "transfer_rates.py").write_text("FACTOR = 3\n", encoding="utf-8")
+    (tmp_path / "transfer_functions.py").write_text(
+        "import cepheid\nimport transfer_rates\n\ndef tripled(x):\n    return transfer_rates.FACTOR * x\n\n"
         "cepheid.register_function('tripled', tripled, returns='integer')\n",
         encoding="utf-8",
     )
     request.addfinalizer(lambda: sys.path.remove(str(tmp_path)))
     text = "NAME up PATTERN SEQ(A a, B b) WHERE tripled(a.x) < b.x WITHIN 20 seconds RETURN a.x AS low, b.x AS high"
     patterns.write_text(text, encoding="utf-8")
-    outcome = run(tmp_path, sink="{format: parquet, path: out}", more={"import": "bank_functions"})
+    outcome = run(tmp_path, sink="{format: parquet, path: out}", more={"import": "transfer_functions"})
     assert outcome.matches == cepheid.match(text, events).num_rows > 0
     assert same(pa.parquet.read_table(tmp_path / "out").to_pylist(), expected(patterns, events))
 
