@@ -149,9 +149,9 @@ class Receiver:
 
 def _parcels(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, pa.Buffer]]:
     for batch in batches:
-        parcels = batch.filter(batch.column(2).is_valid())
-        for part, first, events in zip(*parcels.columns, strict=True):
-            yield part.as_py(), first.as_py(), events.as_buffer()
+        parts, firsts, parcels = batch.columns
+        for place in pc.indices_nonzero(parcels.is_valid()).to_pylist():  # the others are there for their number
+            yield parts[place].as_py(), firsts[place].as_py(), parcels[place].as_buffer()
 
 
 def belonging(found: pa.Table, span: Span) -> pa.Table:
