@@ -52,6 +52,23 @@ def run(
     return matches + session.close().num_rows, session.report()
 
 
+def test_who_knows_that_something_changed_asks_for_a_look() -> None:
+    table = drifting([(1, 1, 0.02)])
+    session = cepheid.Engine([PATTERN], planner="greedy", adapt=Invariant(), check_every=10**9).open()
+    assert session.look() == 0  # nothing has come
+    matches, changed = 0, []
+    for start in range(0, table.num_rows, 500):
+        matches += session.push(table.slice(start, 500), watermark=start).num_rows
+        if start in (3000, 3500):
+            changed.append(session.look())
+    assert changed == [1, 0]
+    assert session.report()["adaptation"]["checks"] == 2
+    assert matches + session.close().num_rows == run(table, None)[0]
+    with pytest.raises(ValueError, match="closed"):
+        session.look()
+    assert cepheid.Engine([PATTERN]).open().look() == 0
+
+
 @pytest.mark.parametrize("migrate", ["rebuild", "parallel"])
 @pytest.mark.parametrize("planner", ["greedy", "zstream", "auto"])
 def test_a_stream_whose_rare_type_changes(planner: str, migrate: str) -> None:

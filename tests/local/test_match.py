@@ -51,6 +51,13 @@ def test_events_in_every_form(tmp_path: Path) -> None:
         assert cepheid.match(PATTERN, events).to_pylist() == FOUND, type(events)
 
 
+def test_one_event_is_no_list_of_events() -> None:
+    with pytest.raises(TypeError, match=r"got one dictionary.*\[event\]"):
+        cepheid.match(PATTERN, EVENTS[0])
+    with pytest.raises(cepheid.StreamError, match=r"the source failed.*\[event\]"):
+        cepheid.run(PATTERN, iter(EVENTS))
+
+
 def test_patterns_in_every_form() -> None:
     pattern = cepheid.parse(PATTERN)
     assert cepheid.match(pattern, EVENTS).to_pylist() == FOUND

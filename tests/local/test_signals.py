@@ -22,6 +22,15 @@ def _interrupt_in_compiled_code() -> None:
         raise SystemError("returned a result with an exception set") from interrupt
 
 
+class _Finalized:
+    def __del__(self) -> None:
+        _interrupt()
+
+
+def _interrupt_in_a_finalizer() -> None:
+    _Finalized()
+
+
 def _fail() -> None:
     raise SystemError("something else")
 
@@ -33,7 +42,8 @@ def _after_a_first_signal(do: Callable[[], None]) -> None:
         do()
 
 
-@pytest.mark.parametrize("do", [_interrupt, _interrupt_in_compiled_code])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("do", [_interrupt, _interrupt_in_compiled_code, _interrupt_in_a_finalizer])
 def test_the_second_time_it_interrupts(do: Callable[[], None]) -> None:
     with pytest.raises(KeyboardInterrupt):
         _after_a_first_signal(do)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import random
@@ -34,7 +35,8 @@ class Workload:
         self.files = folder / "in"
         self.files.mkdir()
         events = made_events(files * rows)
-        arrived = [*shuffled(events, lateness), flush()]
+        last = flush(dt.timedelta(days=1))
+        arrived = [*shuffled(events, lateness), last]
         for number in range(files + 1):
             batch = arrived[number * rows : (number + 1) * rows]
             path = self.files / f"{number:04}.parquet"
@@ -43,7 +45,7 @@ class Workload:
         self.all = folder / "all.parquet"
         numbered = pa.Table.from_pylist(arrived, SCHEMA).append_column("arrival", pa.array(range(len(arrived))))
         pq.write_table(numbered, self.all)
-        found = cepheid.match(PATTERNS, pa.Table.from_pylist([*events, flush()], SCHEMA), tie_breaker="seq")
+        found = cepheid.match(PATTERNS, pa.Table.from_pylist([*events, last], SCHEMA), tie_breaker="seq")
         self.matches = plain(found.to_pylist())
 
 

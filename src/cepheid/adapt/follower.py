@@ -184,6 +184,12 @@ class Follower:
             self._look(session)
         self.seconds.all += time.perf_counter() - started
 
+    def look(self, session: Followed) -> None:
+        """Now, whether it is time to or not."""
+        started = time.perf_counter()
+        self._look(session)
+        self.seconds.all += time.perf_counter() - started
+
     def _is_time(self, session: Followed) -> bool:
         events, then, work = self._mark
         if self._every.events is not None:

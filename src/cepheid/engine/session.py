@@ -84,10 +84,7 @@ class Session:
         ``watermark`` says that, after this batch, no event with an earlier time will come. It must not go back. What
         can still match is kept until then, and patterns with NOT wait for it.
         """
-        if self._closed:
-            raise ValueError("this session is closed; open another one")
-        if self._broken:
-            raise ValueError("a push failed half-way, so what is kept cannot be trusted; restore a snapshot")
+        self._refuse_if_over()
         if isinstance(events, pa.Table):
             parts = in_one(events)
             events = parts.pop()
@@ -111,6 +108,24 @@ class Session:
             self.now = max(self.now, batch.span[1])
             self._follower.after_push(self, started)
         return found
+
+    def look(self) -> int:
+        """Look at the statistics now, whatever ``check_every`` says, as when something is known to have changed.
+
+        Plans change if that pays off: how many did. Without ``adapt`` none.
+        """
+        self._refuse_if_over()
+        if self._follower is None or self._schema is None:
+            return 0
+        before = self._follower.changed
+        self._follower.look(self)
+        return self._follower.changed - before
+
+    def _refuse_if_over(self) -> None:
+        if self._closed:
+            raise ValueError("this session is closed; open another one")
+        if self._broken:
+            raise ValueError("a push failed half-way, so what is kept cannot be trusted; restore a snapshot")
 
     def close(self) -> pa.Table:
         """No more events: the matches that were still waiting. Without any event there is no schema, and so nothing."""

@@ -33,6 +33,11 @@ def as_table(events: Any) -> pa.Table:
             return open_events(Path(events)).to_table()
         case list() | tuple():
             return pa.Table.from_pylist(list(events))
+        case dict():
+            raise TypeError(
+                "expected events, such as a list of dictionaries; got one dictionary: if it is an event, put it into a "
+                "list, [event]; if it holds columns, make a table of it, pyarrow.table(columns)"
+            )
     if hasattr(events, "__arrow_c_stream__"):  # polars, DuckDB and others
         return pa.table(events)
     if type(events).__module__.split(".")[0] == "pandas":

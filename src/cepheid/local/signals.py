@@ -57,8 +57,9 @@ class Stop:
         self._restore()
         self._ear.close()
         self._mouth.close()
-        if self._interrupted and isinstance(error, SystemError):
-            raise KeyboardInterrupt from error  # in the midst of compiled code, which made an error of its own of it
+        # In the midst of a finalizer Python drops it, and compiled code makes an error of its own of it.
+        if self._interrupted and (error is None or isinstance(error, SystemError)):
+            raise KeyboardInterrupt from error
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.asked:

@@ -12,6 +12,9 @@ FIRST = 256
 """Events of the first push under a bound: nothing is known about what they take."""
 SLICE = 0.25
 """A push takes at most this part of the time that safety leaves: the bound is on waiting and working together."""
+FEW = 8
+"""After so many pushes it can be said how fast they are: small ones say little about larger ones. And the first, which
+does what is done only once, says nothing as soon as there is another."""
 GROWTH = 2.0
 """A push has at most so many times as many events as the largest so far: predictions hold near what was seen."""
 
@@ -33,10 +36,14 @@ class BatchSize:
         self._seconds = seconds
         self._most = most
         self._largest = 0.0
+        self._pushes = 0
         self._sums = np.zeros(5)  # of 1, n, t, n², n·t over pushes of n events that took t seconds; old ones fade
 
     def took(self, events: int, seconds: float) -> None:
         fade = math.exp(-1 / MEMORY)
+        if self._pushes == 1:
+            self._sums[:] = 0.0
+        self._pushes += 1
         self._sums = self._sums * fade + (1.0, events, seconds, events**2, events * seconds)
         self._largest = max(self._largest * fade, events)
 
@@ -45,19 +52,19 @@ class BatchSize:
         """How many events to push at the most."""
         if math.isinf(self._seconds):
             return self._most
-        if not self._sums[0]:
+        if not self._pushes:
             return min(FIRST, self._most)
         return int(max(1, min(self._fitting(), GROWTH * self._largest)))
 
     @property
     def growing(self) -> bool:
         """Whether larger batches would take no longer than they may: the limit is that none such was seen yet."""
-        return not self._sums[0] or self._fitting() > GROWTH * self._largest
+        return self._pushes < FEW or self._fitting() > GROWTH * self._largest
 
     @property
     def rate(self) -> float:
-        """Events a second in the largest pushes that fit."""
-        if not self._sums[0]:
+        """Events a second in the largest pushes that fit; without end, as long as nobody can know."""
+        if self._pushes < FEW:
             return math.inf
         always, each = self._costs()
         return self._fitting() / max(always + each * self._fitting(), 1e-9)

@@ -17,15 +17,15 @@ from cepheid.shed.ways import MOST
 
 STEPS = 64
 """A decision is made for each of so many shares of the work."""
-BUSY, EACH = 40, 512
+BUSY, EACH = 40, 4096
 """In a push in which work is dropped, ways are reckoned for so many lines, or one for each so many events; one at
 least. Events wait for it."""
 CALM, STANDBY = 8, 3
 """While nothing is dropped, one way in one of so many pushes, and only if the model has seen enough; and only so many,
 to begin with when it is needed. The others are reckoned then."""
-REST = 64
-"""While work is dropped, an outlook stands for so many pushes; at first, for a part of those that there were, and one
-for each of its ways."""
+REST, MANY = 64, 8
+"""While work is dropped, an outlook stands for so many pushes, the longer the more ways it has, where they are many; at
+first, for a part of the pushes that there were, and one for each of its ways."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -85,7 +85,9 @@ class Decisions:
         """While nothing is dropped, ever more rarely; then soon, if it is not of just now, and if it has few ways."""
         if self._outlook is None:
             return True
-        return pushes - self._begun >= (min(REST, self._outlook.ways + self._begun // 4) if busy else 3 * self._begun)
+        ways = self._outlook.ways
+        rest = min(REST * max(1, ways // MANY), ways + self._begun // 4)
+        return pushes - self._begun >= (rest if busy else 3 * self._begun)
 
     def at(self, step: int) -> Drops:
         """What to drop for a share of the work, in 64ths."""

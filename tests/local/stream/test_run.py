@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,8 @@ import cepheid
 from cepheid.engine.ingest import EventColumns
 from cepheid.local.signals import Stop
 from cepheid.local.stream.lines import LinesError, Socket
-from cepheid.local.stream.queue import Chunk
+from cepheid.local.stream.queue import Chunk, EventQueue
+from cepheid.local.stream.result import StreamResult
 from cepheid.local.stream.runner import Runner
 from cepheid.local.stream.sinks import Collect, ParquetFolder
 
@@ -216,6 +217,21 @@ def test_a_folder_of_parquet_files(tmp_path: Path, expected: list[Any]) -> None:
         )
         assert rows(pa.dataset.dataset(folder).to_table()) == sorted(expected * runs)
     assert len(list(folder.iterdir())) >= 4
+
+
+def test_a_parquet_file_is_written_in_time_when_no_more_matches_come(tmp_path: Path) -> None:
+    files: list[Path] = []
+
+    def source() -> Iterator[pa.Table]:
+        yield EVENTS.slice(0, 300)
+        until = time.monotonic() + 20
+        while not files and time.monotonic() < until:
+            files.extend(tmp_path.glob("matches-*.parquet"))
+            time.sleep(0.05)
+
+    result = cepheid.run(PATTERN, source(), ParquetFolder(tmp_path, seconds=0.1))
+    assert files
+    assert result.found > 0
 
 
 def test_no_match_is_an_empty_file(tmp_path: Path) -> None:
@@ -467,8 +483,82 @@ def test_without_overload_nothing_is_dropped() -> None:
     assert (result.dropped_from_queue, server.events) == (0, 2000)
 
 
+class Ticks:
+    """A clock that stands still but when it is told to go on."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Due(EventQueue):
+    """Events of ten milliseconds at a time, when their time has come."""
+
+    def __init__(self, clock: Ticks, rate: int, seconds: int) -> None:
+        super().__init__(None)
+        self._clock, self._next, self._last, self._rate = clock, 0, 100 * seconds, rate
+
+    @property
+    def arrived(self) -> int:
+        while self._next < self._last and (self._next + 1) / 100 <= self._clock.now:
+            count = self._rate // 100
+            events = pa.table({"ts": range(self._next * count, (self._next + 1) * count), "type": ["A"] * count})
+            self.put(Chunk(events, came=self._next / 100))
+            self._next += 1
+        if self._next == self._last:
+            self.end()
+        return super().arrived
+
+    def wait(self, seconds: float) -> bool:
+        if not self.events and self._next < self._last:
+            self._clock.now = min((self._next + 1) / 100, self._clock.now + seconds)
+        return self.arrived > 0 and super().wait(0.0)
+
+
+class Worker(Server):
+    """Moves a clock on instead of taking time; the first push takes longer."""
+
+    def __init__(self, each: float, first: float = 0.0) -> None:
+        super().__init__(each)
+        self.clock, self.first = Ticks(), first
+
+    def push(self, events: pa.Table, watermark: Any = None) -> pa.Table:
+        self.events += events.num_rows
+        self.clock.now += self.first + self.each * events.num_rows * (1 - self.ratios[-1])
+        self.first = 0.0
+        return events.slice(0, 0)
+
+    def run(self, rate: int, seconds: int) -> StreamResult:
+        queue = Due(self.clock, rate, seconds)
+        runner = Runner(self, many(1, 1), Collect(), EventColumns(), shed=Shed(), clock=self.clock, queue=queue)
+        runner.begin()
+        while runner.turn():
+            pass
+        return runner.finish()
+
+
+def test_a_first_push_that_takes_long_is_no_overload() -> None:
+    server = Worker(1 / 200_000, first=0.05)
+    result = server.run(120_000, 5)
+    assert server.ratios == [0.0]
+    assert result.events == server.events == 600_000
+
+
+@pytest.mark.parametrize("load", [0.9, 1.2, 2.0, 3.0])
+def test_a_bound_is_kept_on_a_clock_of_its_own(load: float) -> None:
+    server, rate = Worker(1 / 20_000), int(load * 20_000)
+    result = server.run(rate, 20)
+    assert result.events == 20 * rate == server.events
+    assert (result.latency["max"] or 0.0) <= Shed.seconds
+    assert result.dropped_from_queue == 0
+    assert (max(server.ratios) > 0) == (load > 1)
+    later = result.metrics["ratio"].to_pylist()[5:-1]
+    assert max(later) - min(later) < 0.1, "the share does not swing"
+    assert abs(sum(later) / len(later) - max(0.0, 1 - 1 / load)) < 0.02
+
+
 def test_the_last_resort_spares_what_must_not_be_shed() -> None:
-    from cepheid.local.stream.queue import EventQueue
     from cepheid.local.stream.relief import LastResort
 
     def queue() -> EventQueue:
@@ -490,19 +580,31 @@ def test_the_last_resort_spares_what_must_not_be_shed() -> None:
     assert LastResort(1.0, 0.8, None, ["B"]).relieve(queue(), 1.0, 500) == 0
 
 
+TWICE = """
+import sys, cepheid
+
+def source():
+    yield [{"ts": 1, "type": "A"}]
+    print("begun", flush=True)
+    sys.stdin.read()  # does not hear
+
+cepheid.run("PATTERN A a WITHIN 1", source())
+"""
+
+
 def test_who_is_stopped_twice_is_interrupted() -> None:
-    class Source:
-        def preview(self, columns: EventColumns) -> None: ...
-
-        def read(self, stop: Stop, columns: EventColumns) -> Iterator[Chunk]:
-            yield Chunk(EVENTS.slice(0, 10), 0.0)
-            os.kill(os.getpid(), signal.SIGINT)
-            stop.wait(10)
-            os.kill(os.getpid(), signal.SIGINT)
-            threading.Event().wait(0.5)  # does not hear
-
-    with pytest.raises(KeyboardInterrupt):
-        cepheid.run(PATTERN, Source())
+    process = subprocess.Popen(
+        [sys.executable, "-c", TWICE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1)  # once is a request
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+    assert said.rstrip().endswith("KeyboardInterrupt")
 
 
 @pytest.mark.parametrize("pace", [{"rate": 10.0}, {"speed": 2.0}, {}])

@@ -22,7 +22,7 @@ from cepheid.local.stream.metrics import Meter, Second
 from cepheid.local.stream.queue import Chunk, EventQueue
 from cepheid.local.stream.relief import LastResort
 from cepheid.local.stream.result import StreamResult
-from cepheid.local.stream.sinks import Collect, Sink
+from cepheid.local.stream.sinks import Collect, Keeping, Sink
 from cepheid.local.stream.sources import Source
 from cepheid.local.stream.watermark import Lateness, Watermarks
 from cepheid.shed.batching import SLICE, BatchSize
@@ -66,10 +66,13 @@ class Runner:
     queue_size: int = 4 * BATCH
     run_for: float | None = None
     each_second: Callable[[Second], object] | None = None
+    clock: Callable[[], float] = perf_counter
+    queue: EventQueue | None = None
+    """Where events wait, if somebody else fills it."""
 
     def __post_init__(self) -> None:
         self.stop = Stop()
-        self._queue = EventQueue(self.queue_size if self.shed is None else None)
+        self._queue = self.queue or EventQueue(self.queue_size if self.shed is None else None)
         self._watermarks = Watermarks(self.columns.time, self.allowed_lateness)
         self._detector: OverloadDetector | None = None
         self._relief: LastResort | None = None
@@ -83,20 +86,19 @@ class Runner:
         self._seen = 0  # events that had come when the detector was last asked
         self._ready = self._over = False
         self._nothing = pa.table({})  # no matches, with their columns
+        self._keeping = self.sink if isinstance(self.sink, Keeping) else None
         self._told = False  # whether the session has ever been told to drop anything
 
     def run(self) -> StreamResult:
         thread = threading.Thread(target=self._feed, name="cepheid source", daemon=True)
         with _few_pauses(self.shed is not None), self.stop:
-            self._meter = Meter(perf_counter(), self.each_second, self._shedding, self.match_size)
+            self.begin()
             thread.start()
             try:
-                self._drain()
-                if self._queue.error is None:
-                    self._hand_over(self.session.close())
-                # What a broken stream was still waiting for is not known, so its session is not closed.
+                while self.turn():
+                    pass
                 thread.join()
-                return self._finish()
+                return self.finish()
             except BaseException as error:
                 self.stop.ask()
                 self._queue.abort()
@@ -120,39 +122,44 @@ class Runner:
         else:
             self._queue.end()
 
-    def _drain(self) -> None:
-        """Until the source has ended and all its events are matched."""
-        meter, queue = self._meter, self._queue
-        deadline = float("inf") if self.run_for is None else perf_counter() + self.run_for
-        while True:
-            now = perf_counter()
-            if now >= deadline:
-                deadline = float("inf")
-                self.stop.ask()
-            meter.tick(now, queue.arrived, queue.events, self._ratio)
-            if not queue.wait(min(meter.left, deadline) - now):
-                continue
-            if queue.exhausted:
-                return
-            if self._relief is not None:
-                meter.dropped_from_queue += self._relief.relieve(queue, perf_counter(), self._size.rate)
-            most = self._size.events
-            full = not self._size.growing
-            chunks = queue.take(most)
-            enough = full and sum(map(len, chunks)) >= most
-            for _, alike in itertools.groupby(chunks, lambda chunk: chunk.events.schema):
-                self._push(list(alike), enough)
+    def begin(self) -> None:
+        """The clock runs from now on."""
+        now = self.clock()
+        self._meter = Meter(now, self.each_second, self._shedding, self.match_size)
+        self._deadline = float("inf") if self.run_for is None else now + self.run_for
+
+    def turn(self) -> bool:
+        """Wait for events, and push them. False if the source has ended and all its events are matched."""
+        meter, queue, now = self._meter, self._queue, self.clock()
+        if now >= self._deadline:
+            self._deadline = float("inf")
+            self.stop.ask()
+        meter.tick(now, queue.arrived, queue.events, self._ratio)
+        self._remind()
+        if not queue.wait(min(meter.left, self._deadline) - now):
+            return True
+        if queue.exhausted:
+            return False
+        if self._relief is not None:
+            meter.dropped_from_queue += self._relief.relieve(queue, self.clock(), self._size.rate)
+        most = self._size.events
+        full = not self._size.growing
+        chunks = queue.take(most)
+        enough = full and sum(map(len, chunks)) >= most
+        for _, alike in itertools.groupby(chunks, lambda chunk: chunk.events.schema):
+            self._push(list(alike), enough)
+        return True
 
     def _push(self, chunks: list[Chunk], full: bool) -> None:
         """``full``: whether more would have taken too long."""
-        began = perf_counter()
+        began = self.clock()
         events = pa.concat_tables([chunk.events for chunk in chunks])
         if not self._ready:
             self.session.prepare(events.schema)  # says what is wrong with the columns
             self._ready = True
         self._hand_over(self.session.push(events, watermark=self._watermarks.after(events)), events.num_rows)
         self.session.late_events()  # they are counted; nobody asks for them
-        done = perf_counter()
+        done = self.clock()
         for chunk in chunks:
             self._meter.latency(done - chunk.came, len(chunk))
         self._size.took(events.num_rows, done - began)
@@ -169,6 +176,13 @@ class Runner:
             if ratio != before:
                 self._told = True
                 self.session.overload(ratio)
+
+    def _remind(self) -> None:
+        if self._keeping is not None:
+            try:
+                self._keeping.write_due()
+            except Exception as error:
+                raise _SinkFailedError from error
 
     def _hand_over(self, matches: pa.Table, events: int = 0) -> None:
         self._nothing = matches.slice(0, 0)
@@ -189,8 +203,10 @@ class Runner:
         found: Mapping[str, Any] = self.session.shedding()
         return found
 
-    def _finish(self) -> StreamResult:
+    def finish(self) -> StreamResult:
         """After the last event: the sink has all there is, or it is said that it has not."""
+        if self._queue.error is None:  # what a broken stream was still waiting for is not known
+            self._hand_over(self.session.close())
         try:
             self.sink.close()
         except Exception as error:
@@ -210,7 +226,7 @@ class Runner:
 
     def _result(self) -> StreamResult:
         meter = self._meter
-        now = perf_counter()
+        now = self.clock()
         if not self._over:
             meter.tick(now, self._queue.arrived, self._queue.events, self._ratio, last=True)
             self._over = True

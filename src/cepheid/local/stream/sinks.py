@@ -29,6 +29,14 @@ class Sink(Protocol):
         """Nothing more comes: what was kept back is written."""
 
 
+@runtime_checkable
+class Keeping(Sink, Protocol):
+    """Keeps matches back for a while."""
+
+    def write_due(self) -> None:
+        """Write what has waited for long enough. Asked about each second, whether there are matches or not."""
+
+
 class Call:
     """A function that is called with the matches of each push that has any."""
 
@@ -86,7 +94,7 @@ class JsonLinesSink:
 class ParquetFolder:
     """Parquet files in a folder, one after the other. A file is there whole or not at all; earlier ones stay.
 
-    A file holds ``rows`` matches or more, or those of ``seconds`` or more.
+    A file holds ``rows`` matches or more, or those of ``seconds``, to about a second.
     """
 
     def __init__(self, folder: Path | str, *, rows: int = ROWS, seconds: float = SECONDS) -> None:
@@ -102,8 +110,12 @@ class ParquetFolder:
         if not self._kept:
             self._since = perf_counter()
         self._kept.append(matches)
-        full = sum(table.num_rows for table in self._kept) >= self._rows
-        if full or perf_counter() - self._since >= self._seconds:
+        if sum(table.num_rows for table in self._kept) >= self._rows:
+            self._flush()
+        self.write_due()
+
+    def write_due(self) -> None:
+        if self._kept and perf_counter() - self._since >= self._seconds:
             self._flush()
 
     def close(self) -> None:
