@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TRAFFIC, STOCKS = "aarhus_traffic.parquet", "stocks_1min.parquet"
 SETS = ("sequence", "negation", "conjunction", "Kleene", "disjunction")
-PLANNERS = ("greedy", "zstream")
+PLANNERS = tuple(os.environ.get("CEPHEID_PLANNERS", "greedy,zstream").split(","))
 BATCH = 256
 FEWEST, WORK, MOST = 20, 2_000, 20_000
 """A window has so many events of a type. It grows until an event makes so much work, and shrinks while it makes more
@@ -50,10 +50,12 @@ SIZES = tuple(map(int, os.environ.get("CEPHEID_SIZES", "3,4,5,6,7,8").split(",")
 """Of patterns. All of them take hours."""
 REPEATS = int(os.environ.get("CEPHEID_REPEATS", "3"))
 NOTE = (
-    f"a run ends after {LIMIT:.0f} s of processor time, and throughput is that of the events that all methods got to: "
-    "where a plan has become bad, what others gain is if anything too low"
+    f"a run ends after {LIMIT:.0f} s of processor time; a method that got less far than the first is compared with it "
+    "by the events that it got to"
 )
-STATIC = "static"
+STATIC, LEADER, NEVER = "static", "leader", 10**12
+"""All methods look at the statistics after the leader did, a session with ``adapt=True`` that decides by itself when to
+and that nobody measures: so they differ in what they decide, and not in when they happened to look."""
 METHODS: dict[str, Policy | None] = {
     STATIC: None,
     "unconditional": cepheid.Unconditional(),
@@ -228,10 +230,20 @@ class Run:
     seconds: list[float] = field(default_factory=list)  # after each batch
     matches: int = 0
 
-    def push(self, batch: pa.Table) -> None:
+    def push(self, batch: pa.Table, looks: bool = False) -> bool:
+        """``looks``: at the statistics after it, whatever it thinks. Whether it did."""
+        checks = self.checks
         started = time.process_time()  # the engine has one thread, and the machine may have other things to do
         self.matches += self.session.push(batch, watermark=batch["ts"][-1]).num_rows
+        if looks:
+            self.session.look()
         self.seconds.append((self.seconds or [0.0])[-1] + time.process_time() - started)
+        return self.checks > checks
+
+    @property
+    def checks(self) -> int:
+        follower = self.session._follower  # a report takes longer than many a push
+        return 0 if follower is None else follower.checks
 
     def figures(self) -> dict[str, float]:
         self.matches += self.session.close().num_rows
@@ -250,24 +262,30 @@ class Run:
 def measure(
     case: Case, methods: Mapping[str, Policy | None], estimates: Any
 ) -> dict[str, tuple[dict[str, float], list[float]]]:
-    """Of each method the figures of a run, and the seconds after each batch.
+    """Of each method the figures of a run, and the seconds after each batch, until the leader runs out of time.
 
     They take turns with each batch, so that it is the same for all when the machine is slow for a while.
     """
     pattern = cepheid.parse(case.pattern)
+    options = {"planner": case.planner, "estimates": estimates}
     runs = {
-        name: Run(cepheid.Engine([pattern], planner=case.planner, estimates=estimates, adapt=policy).open())
+        name: Run(cepheid.Engine([pattern], adapt=policy, check_every=NEVER if policy else None, **options).open())
         for name, policy in methods.items()
     }
-    turns = list(runs.values())
+    if any(methods.values()):
+        runs[LEADER] = Run(cepheid.Engine([pattern], adapt=DEFAULT, **options).open())
+    leader, turns, looks = runs.get(LEADER), list(runs.values()), False
     for start in range(0, case.events.num_rows, BATCH):
-        batch = case.events.slice(start, BATCH)
+        batch, looked = case.events.slice(start, BATCH), looks
         for run in turns:
-            run.push(batch)
-        turns = [run for run in (*turns[1:], turns[0]) if run.seconds[-1] <= LIMIT]
-        if not turns:
+            if run is leader:
+                looks = run.push(batch)
+            else:
+                run.push(batch, looked)
+        turns = [run for run in (*turns[1:], *turns[:1]) if run.seconds[-1] <= LIMIT]
+        if leader not in turns if leader is not None else not turns:
             break
-    return {name: (run.figures(), run.seconds) for name, run in runs.items()}
+    return {name: (runs[name].figures(), runs[name].seconds) for name in methods}
 
 
 def compare(
@@ -283,16 +301,15 @@ def compare(
         for _ in range(repeats):
             for name, found in measure(case, methods, estimates).items():
                 runs[name].append(found)
-        lengths = [len(seconds) for mine in runs.values() for _, seconds in mine]
         whole = -(-case.events.num_rows // BATCH)
         all_matches = {f["matches"] for mine in runs.values() for f, seconds in mine if len(seconds) == whole}
         assert len(all_matches) <= 1, "a plan never changes the result"
-        events = min(min(lengths) * BATCH, case.events.num_rows)
         middle = {}
+        rates = _rates({name: [seconds for _, seconds in mine] for name, mine in runs.items()})
         for name, mine in runs.items():
             middle[name] = {key: statistics.median(figures[key] for figures, _ in mine) for key in mine[0][0]}
-            taken = statistics.median(seconds[min(lengths) - 1] for _, seconds in mine)
-            middle[name] |= {"events": events, "events/s": events / taken}
+            events = min(BATCH * min(len(seconds) for _, seconds in mine), case.events.num_rows)
+            middle[name] |= {"events": events, "events/s": statistics.median(rates[name])}
         for name, figures in middle.items():
             gain = figures["events/s"] / middle[STATIC]["events/s"] if STATIC in middle else None
             rows.append(
@@ -301,6 +318,21 @@ def compare(
             )
     kind = "real events" if is_real(stream) else f"made-up events: there is no {stream} in the folder of CEPHEID_DATA"
     return Result(rows, [kind, NOTE, *_summary(rows)])
+
+
+def _rates(runs: Mapping[str, list[list[float]]]) -> dict[str, list[float]]:
+    """Events a second of each method in each repeat, given the seconds after each batch.
+
+    That of the method which got furthest, and of the others so many times less as they took longer for the events that
+    they got to.
+    """
+    found: dict[str, list[float]] = {name: [] for name in runs}
+    for together in zip(*runs.values(), strict=True):
+        first = max(together, key=lambda seconds: (len(seconds), -seconds[-1]))
+        rate = BATCH * len(first) / first[-1]
+        for name, seconds in zip(runs, together, strict=True):
+            found[name].append(rate * first[len(seconds) - 1] / seconds[-1])
+    return found
 
 
 def mean(result: Result, column: str, **wanted: Any) -> float:
@@ -330,7 +362,7 @@ def plot_methods(result: Result, figure: Figure) -> None:
     from matplotlib import colormaps
 
     figure.set_size_inches(16, 8)
-    panels = figure.subplots(len(PLANNERS), 4)
+    panels = figure.subplots(len(PLANNERS), 4, squeeze=False)
     methods = list(dict.fromkeys(str(row["method"]) for row in result.rows))
     sizes = sorted({int(row["size"] or 0) for row in result.rows})
     for line, planner in zip(panels, PLANNERS, strict=True):

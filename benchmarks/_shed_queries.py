@@ -241,4 +241,6 @@ def q4(seconds: int = 30) -> Query:
     return Query("Q4", tuple(texts), f"{seconds} seconds", soccer)
 
 
-QUERIES: tuple[Callable[[], Query], ...] = (q1, q2, q3, q4)
+_ASKED = os.environ.get("CEPHEID_QUERIES", "q1,q2,q3,q4").lower().split(",")
+QUERIES: tuple[Callable[[], Query], ...] = tuple(make for make in (q1, q2, q3, q4) if make.__name__ in _ASKED)
+"""All four take hours in some benchmarks."""

@@ -38,7 +38,7 @@ def plot(result: Result, figure: Figure) -> None:
     from matplotlib import colormaps
 
     figure.set_size_inches(14, 8)
-    panels = figure.subplots(len(NAMES), len(PLANNERS))
+    panels = figure.subplots(len(NAMES), len(PLANNERS), squeeze=False)
     for line, name in zip(panels, NAMES.values(), strict=True):
         for axes, planner in zip(line, PLANNERS, strict=True):
             for place, method in enumerate(METHODS):

@@ -14,12 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import cepheid
-from benchmarks._shed import BOUND, STEPS, STRATEGIES, Matches, Rising
+from benchmarks._shed import BOUND, STRATEGIES, Matches, Rising, planned
 from benchmarks._shed_queries import QUERIES, Query
 from cepheid.cli.bench import Result, Steps
-from cepheid.engine.ingest import EventColumns
-from cepheid.local.match import prepare
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,12 +51,10 @@ def run(quick: bool, progress: Steps) -> Result:
 
 def _measure(query: Query, events: int) -> dict[str, tuple[Any, Any]]:
     """How long the first events and the others took each strategy, and the matches."""
-    source = Rising(query.events, [])
-    preview = source.preview(EventColumns())
-    engine, _ = prepare(list(query.patterns), preview, share=cepheid.Sharing(steps=STEPS))
+    source, engine = Rising(query.events, []), planned(query)
     armed = {name: kind(latency_bound=BOUND) for name, kind in STRATEGIES.items()}
     sessions = {name: replace(engine, shed=shed).open() for name, shed in {NONE: None, **armed}.items()}
-    seconds, matches = {name: np.zeros(2) for name in sessions}, {name: Matches() for name in sessions}
+    seconds, matches = {name: np.zeros(2) for name in sessions}, {name: Matches(of=1) for name in sessions}
     turns = list(sessions)
     gc.collect()
     gc.freeze()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks._shed import RATES, Trial, compare, legend, lines
+from benchmarks._shed import RATES, REPEATS, Trial, compare, legend, lines
 from benchmarks._shed_queries import QUERIES, q1, q4
 from cepheid.cli.bench import Result, Steps
 
@@ -22,7 +22,7 @@ PANELS = ("FN %", "to drop %", "FP %")
 def run(quick: bool, progress: Steps) -> Result:
     if quick:
         return compare([q1, q4], (140, 200), Trial(2, 3), 1, progress, exact=True)
-    return compare(QUERIES, RATES, Trial(4, 10), 3, progress, exact=True)
+    return compare(QUERIES, RATES, Trial(4, 10), REPEATS, progress, exact=True)
 
 
 def plot(result: Result, figure: Figure) -> None:

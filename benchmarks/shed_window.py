@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from benchmarks._shed import Trial, compare, legend, lines
+from benchmarks._shed import REPEATS, Trial, compare, legend, lines
 from benchmarks._shed_queries import q1, q3
 from cepheid.cli.bench import Result, Steps
 
@@ -24,7 +24,7 @@ def run(quick: bool, progress: Steps) -> Result:
     if quick:
         return compare([partial(q1, minutes) for minutes in (18, 22)], (180,), Trial(2, 3), 1, progress, exact=True)
     queries = [partial(query, minutes) for query in (q1, q3) for minutes in WINDOWS]
-    return compare(queries, (180,), Trial(4, 10), 3, progress, exact=True)
+    return compare(queries, (180,), Trial(4, 10), REPEATS, progress, exact=True)
 
 
 def plot(result: Result, figure: Figure) -> None:
