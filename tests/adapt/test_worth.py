@@ -55,7 +55,7 @@ def test_each_branch_follows_by_the_planner_that_was_named() -> None:
     assert "((a ⋈ b) ⋈ c)" in map(str, session.plans.values()), "by rate alone, a comes first by now"
 
 
-def silent_for_a_while(windows: float) -> bool:
+def silent_for_a_while(windows: float, *, cautious: bool = True) -> bool:
     """Whether a plan began with c, which is the most frequent but silent for so many windows."""
     rng = np.random.default_rng(0)
     usual, silence = [0.2, 0.2, 0.6, 0.0], [0.2, 0.2, 0.0, 0.6]
@@ -64,7 +64,8 @@ def silent_for_a_while(windows: float) -> bool:
     )
     table = pa.table({"ts": np.arange(len(kinds)), "type": kinds, "x": rng.random(len(kinds))})
     pattern = cepheid.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x + 0.8 < b.x AND b.x + 0.8 < c.x WITHIN 2000")
-    session = cepheid.Engine([pattern], planner="greedy", adapt=cepheid.Unconditional(), check_every=2_000).open()
+    adapt = cepheid.Unconditional(cautious=cautious)
+    session = cepheid.Engine([pattern], planner="greedy", adapt=adapt, check_every=2_000).open()
     for start in range(0, len(table), 200):
         session.push(table.slice(start, 200), watermark=start)
     return any(change["new"].startswith("((c") for change in session.report()["adaptation"]["changes"])
@@ -90,7 +91,7 @@ def wavering(gains: list[float], monkeypatch: pytest.MonkeyPatch) -> list[int]:
     this = follower.Adapting(cepheid.Unconditional(), "greedy").follow()
     changes = []
     for look in range(len(gains)):
-        if this._compared("branch", "old", "new", look)[2]:  # type: ignore[arg-type]
+        if this._compared("branch", "old", "new", look, 1.0)[2]:  # type: ignore[arg-type]
             changes.append(look)
         this._past.setdefault("branch", deque(maxlen=follower.PAST)).append(look)  # type: ignore[arg-type]
     return changes
@@ -104,6 +105,25 @@ def test_little_that_lasts_is_gained_a_little_later_and_much_at_once(monkeypatch
     assert wavering([0.8] * 6 + [1.4] * 5, monkeypatch)[0] == 8
     assert wavering([0.8] * 6 + [4.0] * 5, monkeypatch)[0] == 6
     assert wavering([1.2], monkeypatch) == [0], "what was never known before"
+
+
+def test_gains_are_weighed_by_the_work_that_is_really_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where next to nothing is expected, a plan that is ten times better is not worth it, unless much is done."""
+    plans = {"old": 40.0, "new": 4.0}
+    monkeypatch.setattr(follower, "_cost", lambda plan, look: plans[plan])
+    this = follower.Adapting(cepheid.Unconditional(), "greedy").follow()
+    this._past["branch"] = deque([0, 1], maxlen=follower.PAST)  # type: ignore[index, list-item]
+    assert not this._compared("branch", "old", "new", 2, 1.0)[2]  # type: ignore[arg-type]
+    old, new, changes = this._compared("branch", "old", "new", 2, 100.0)  # type: ignore[arg-type]
+    assert (old, new) == (pytest.approx(4_000), pytest.approx(400))
+    assert changes
+
+
+def test_without_caution_what_is_better_now_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the papers have it, whatever it saves."""
+    monkeypatch.setattr(follower, "WORTH", 1e9)
+    assert not silent_for_a_while(4.0)
+    assert silent_for_a_while(4.0, cautious=False)
 
 
 def test_what_is_gone_is_forgotten() -> None:

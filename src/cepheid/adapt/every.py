@@ -15,9 +15,9 @@ CheckEvery: TypeAlias = "int | str | dt.timedelta | None"
 
 EVENT = 200
 """The work of taking in one event, in candidates and evaluations of conditions: both take about as long."""
-LOOK = 30_000
+LOOK = 20_000
 """The work of a look, for each variable of a pattern …"""
-LOOKS = 100
+LOOKS = 60
 """… and so many times as much is done before the next."""
 FIRST_LOOKS = 16
 """A plan that was made without knowledge may be a bad one: before so many looks were taken, they come sooner."""

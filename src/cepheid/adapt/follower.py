@@ -24,7 +24,7 @@ Migration = Literal["rebuild", "parallel"]
 
 DECISIONS = 1_000
 """So many of the last changes are listed; streams may have no end."""
-FOLLOWING = 0.01
+FOLLOWING = 0.015
 """No more than about this part of the time is spent on looks, where their number is not given …"""
 SEARCHING = 0.05
 """… and this part where patterns share work: then a plan for all of them is searched for. What is in doubt waits."""
@@ -95,6 +95,10 @@ def _cost(plan: Plan, now: Cardinality) -> float:
     """The work that a plan is expected to make of one event of the stream."""
     events = sum(now.estimates.count_of(name) for name in now.branch.names)
     return tree_cost(plan, now) / max(events, 1e-300)
+
+
+def _costs(plan: Plan, other: Plan, now: Cardinality, scale: float) -> tuple[float, float]:
+    return scale * _cost(plan, now), scale * _cost(other, now)
 
 
 def _expected(branch: Branch, estimates: Estimates) -> Cardinality:
@@ -279,27 +283,30 @@ class Follower:
         self._watch_first(branch, plan)
         watched = self._watched.get(branch)
         rate: float | None = None
+        scale = 1.0  # work that is done for what is expected
         reason: str | None = UNKNOWN
         with self.seconds.spent("deciding"):
             if watched is not None and watched.plan == plan:
                 if watched.mark[0]:  # before the first look the window filled up; what was done then says little
                     rate = (work - watched.mark[1]) / max(session.events - watched.mark[0], 1)
+                    scale = rate / max(self._cost_since(branch, plan, now), 1e-300)
                 watched.mark = session.events, work
                 if watched.judged is not None and rate is not None:
                     watched.judged.judge(rate, now)
                     watched.judged = None
                 reason = watched.watch.reason(now)
                 answer = watched.answer
-                if reason is None and answer != plan and _is_worth(_cost(plan, now), _cost(answer, now)):
+                if reason is None and answer != plan and _is_worth(*_costs(plan, answer, now, scale)):
                     reason = f"{answer}, which was no better before, makes less work by now"
         if reason is None:
             return
         with self.seconds.spent("planning"):
             answer = plan_with(now.branch, now, self._adapting.planner)
-            old, new, pays_off = _cost(plan, now), _cost(answer, now), False
-            if answer != plan and _is_worth(old, new):
+            old, new = _costs(plan, answer, now, scale)
+            pays_off = new < old and not self._adapting.policy.cautious
+            if answer != plan and self._adapting.policy.cautious and _is_worth(old, new):
                 sure = _expected(branch, session.estimates(SURE)[branch])
-                old, new, pays_off = self._compared(branch, plan, answer, sure)
+                old, new, pays_off = self._compared(branch, plan, answer, sure, scale)
         judged = None
         if pays_off:
             started = time.perf_counter()
@@ -322,10 +329,21 @@ class Follower:
             watch = self._adapting.policy.watch(answer, self._adapting.planner, now, memory)
         self._watched[branch] = _Watched(plan, answer, watch, (session.events, work), judged)
 
-    def _compared(self, branch: Branch, plan: Plan, answer: Plan, now: Cardinality) -> tuple[float, float, bool]:
-        """The work that two plans are expected to make of one event, and whether to change from one to the other."""
+    def _cost_since(self, branch: Branch, plan: Plan, now: Cardinality) -> float:
+        """What was expected of a plan since the last look."""
+        past = self._past.get(branch)
+        return (_cost(plan, past[-1] if past else now) + _cost(plan, now)) / 2
+
+    def _compared(
+        self, branch: Branch, plan: Plan, answer: Plan, now: Cardinality, scale: float
+    ) -> tuple[float, float, bool]:
+        """The work that two plans are expected to make of one event, and whether to change from one to the other.
+
+        How much that is compared with taking in the event is known from the plan in force: ``scale`` is the work that
+        it did for what was expected of it. Work comes in bursts, and a look sees one window only.
+        """
         looks = [*self._past.get(branch, ()), now]
-        old, new = ([_cost(one, then) for then in looks] for one in (plan, answer))
+        old, new = zip(*(_costs(plan, answer, then, scale) for then in looks), strict=True)
         times = list(map(_times, old, new))
         # In a sum, one busy window would outweigh all others.
         lasts = np.exp(np.log(times).mean()) > WORTH if len(times) > PAST else len(times) == 1
@@ -376,7 +394,7 @@ def policy_of(adapt: Policy | bool | str | None) -> Policy | None:
     """What a user may write: nothing or ``"static"``, ``True`` for the default, or a policy.
 
     >>> policy_of("static") is None, policy_of(True)
-    (True, Invariant(k=10, distance='meta'))
+    (True, Invariant(k=10, distance='meta', cautious=True))
     """
     if adapt is None or adapt is False or adapt == "static":
         return None

@@ -34,6 +34,12 @@ class Watch(Protocol):
 class Policy(Protocol):
     """A way to decide when to plan again."""
 
+    @property
+    def cautious(self) -> bool:
+        """Whether a new plan must be better by what is known of the last looks, too, and by enough to be worth it. If
+        not, it must be better now, as the papers have it."""
+        ...
+
     def watch(self, plan: Plan, planner: str, then: Cardinality, memory: Memory) -> Watch:
         """Watch a plan that was made by what was expected then. ``memory`` is kept from plan to plan."""
         ...
@@ -44,8 +50,10 @@ class Unconditional:
     """Plan again at every check.
 
     >>> Unconditional()
-    Unconditional()
+    Unconditional(cautious=True)
     """
+
+    cautious: bool = True
 
     def watch(self, plan: Plan, planner: str, then: Cardinality, memory: Memory) -> Watch:
         return _Always()
@@ -64,10 +72,11 @@ class Threshold:
     """Plan again when any rate or selectivity has changed by more than a part of what it was.
 
     >>> Threshold(0.3)
-    Threshold(change=0.3)
+    Threshold(change=0.3, cautious=True)
     """
 
     change: float = 0.3
+    cautious: bool = True
 
     def __post_init__(self) -> None:
         if self.change <= 0:
@@ -108,11 +117,12 @@ class Invariant:
     plan was made) or ``"meta"`` (learned for each comparison from what earlier changes brought).
 
     >>> Invariant(k=2, distance=0.1)
-    Invariant(k=2, distance=0.1)
+    Invariant(k=2, distance=0.1, cautious=True)
     """
 
     k: int = 1
     distance: float | Literal["average", "meta"] = 0.0
+    cautious: bool = True
 
     def __post_init__(self) -> None:
         if self.k < 1:

@@ -22,10 +22,13 @@ from cepheid.language import syntax as s
 from cepheid.language.functions import DataType
 
 Rows: TypeAlias = npt.NDArray[np.int64]
-
+_Whole: TypeAlias = "tuple[tuple[int, int], Vector]"
 
 AT_ONCE = 1 << 18
 """Tuples that a condition is evaluated on at a time: enough to be fast, few enough to fit into memory."""
+
+WHOLE = 1 << 15
+"""So many rows become a vector once for all conditions of a push; of more, those that each condition asks for do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class Scope:
     kleene: frozenset[str]
     # What conditions speak of. Those of plans stay the same, so they are known by where they are, and kept there.
     _known: dict[int, _Parts] = field(default_factory=dict, init=False, repr=False, compare=False)
+    # Attributes of all rows; of which, since rows come and go.
+    _whole: dict[str, _Whole] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def holds(self, condition: s.Expression, columns: dict[str, Rows], count: int) -> Mask:
         """For each of ``count`` tuples, whether a condition holds for every event and pair of neighbours."""
@@ -119,7 +124,14 @@ class Scope:
         return evaluate(expression, lookup, self.unit, count)
 
     def attribute(self, name: str, rows: Rows) -> Vector:
-        return from_arrow(self.store.column(name, rows), self.unit, name)
+        base, size = self.store.base, self.store.size
+        if size > WHOLE:
+            return from_arrow(self.store.column(name, rows), self.unit, name)
+        key, whole = self._whole.get(name, (None, None))
+        if whole is None or key != (base, size):
+            whole = from_arrow(self.store.whole_column(name), self.unit, name)
+            self._whole[name] = (base, size), whole
+        return whole.take(rows - base)
 
     def _aggregate(self, node: s.Aggregate, columns: dict[str, Rows], count: int) -> Vector:
         if node.variable not in columns:  # of another branch: an empty set

@@ -91,6 +91,10 @@ class RowStore:
         found = picked(self._together().column(name), rows - self.base)
         return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
+    def whole_column(self, name: str) -> pa.Array | pa.ChunkedArray:
+        """Of all rows, in order."""
+        return self._together().column(name)
+
     def contents(self, rows: Rows) -> Rows:
         """The rank of each row's event by its attributes, column by column, smaller values first and NULL last."""
         columns = np.stack([_ranks(column) for column in self.events(rows).columns])
