@@ -17,7 +17,7 @@ EVENT = 200
 """The work of taking in one event, in candidates and evaluations of conditions: both take about as long."""
 LOOK = 20_000
 """The work of a look, for each variable of a pattern …"""
-LOOKS = 60
+LOOKS = 80
 """… and so many times as much is done before the next."""
 FIRST_LOOKS = 16
 """A plan that was made without knowledge may be a bad one: before so many looks were taken, they come sooner."""
@@ -54,6 +54,6 @@ class Every:
 
 
 def enough(work: int, events: int, variables: int, looks: int) -> bool:
-    """Whether so much has been done since the last look that another one costs about a hundredth of it."""
+    """Whether so much has been done since the last look that another one costs about an eightieth of it."""
     wanted = LOOKS * LOOK * max(variables, 1) * min(1.0, (looks + 1) / FIRST_LOOKS)
     return work + EVENT * events >= wanted

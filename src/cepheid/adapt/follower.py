@@ -24,7 +24,7 @@ Migration = Literal["rebuild", "parallel"]
 
 DECISIONS = 1_000
 """So many of the last changes are listed; streams may have no end."""
-FOLLOWING = 0.015
+FOLLOWING = 0.0125
 """No more than about this part of the time is spent on looks, where their number is not given …"""
 SEARCHING = 0.05
 """… and this part where patterns share work: then a plan for all of them is searched for. What is in doubt waits."""
@@ -37,7 +37,7 @@ are wrong."""
 LARGE = 3.0
 """A plan that makes so many times less work now is taken at once. Many streams waver by less from one window to the
 next, without end: what saves less must do so in the mean of this and all the last looks."""
-SURE = 500
+SURE = 300
 """Of many plans the one that is best by few samples is as a rule not as good as it seems. So it is compared with the
 plan in force by so many partial matches and events, before it takes its place."""
 WORTH = 1.1
