@@ -400,7 +400,7 @@ def policy_of(adapt: Policy | bool | str | None) -> Policy | None:
         return None
     if adapt is True:
         return DEFAULT
-    if isinstance(adapt, str) or not hasattr(adapt, "watch"):
+    if isinstance(adapt, str) or not (hasattr(adapt, "watch") and hasattr(adapt, "cautious")):
         raise ValueError(
             f"adapt is 'static', True, or a policy such as cepheid.Invariant() or cepheid.Threshold(0.3); got {adapt!r}"
         )

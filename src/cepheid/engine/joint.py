@@ -137,8 +137,11 @@ class Joint:
             found = found * ((good if root < other else good.T) @ beyond)
         return found
 
-    def _good_pairs(self, x: str, y: str) -> Numbers | None:
-        """For each event of one variable and each of another, 1 where they may be in one match, and else 0."""
+    def _good_pairs(self, x: str, y: str) -> Mask | None:
+        """For each event of one variable and each of another, whether they may be in one match.
+
+        As bits of truth and not as numbers to multiply with: they are kept for as long as a look is remembered.
+        """
         places = {x: np.arange(len(self._times[x]))[:, None], y: np.arange(len(self._times[y]))}
         good = np.ones((len(self._times[x]), len(self._times[y])), dtype=np.bool_)
         for one, two in ((x, y), (y, x)):
@@ -150,7 +153,7 @@ class Joint:
                 if holds is None:
                     return None
                 good &= holds
-        return good.astype(np.float64)
+        return good
 
     # --- trying some of them
 
