@@ -75,7 +75,7 @@ class Scope:
 
     def _holds(self, condition: s.Expression, columns: dict[str, Rows], count: int) -> Mask:
         # While its candidates are looked at, a KL variable is bound to one event, and has no set yet.
-        parts = self._known.get(id(condition)) or self._known.setdefault(id(condition), _Parts.of(condition))
+        parts = self._parts(condition)
         each = sorted(name for name in parts.plain & self.kleene if is_set(name, columns))
         aggregates = {node: self._aggregate(node, columns, count) for node in parts.aggregates}
         which = np.arange(count, dtype=np.int64)
@@ -110,8 +110,7 @@ class Scope:
 
     def value(self, expression: s.Expression, columns: dict[str, Rows], count: int) -> Vector:
         """The values of an expression that speaks of sets only through aggregates; what is not bound is NULL."""
-        wanted = {node for node in s.walk(expression) if isinstance(node, s.Aggregate)}
-        aggregates = {node: self._aggregate(node, columns, count) for node in wanted}
+        aggregates = {node: self._aggregate(node, columns, count) for node in self._parts(expression).aggregates}
 
         def lookup(node: Reference) -> Vector:
             match node:
@@ -122,6 +121,9 @@ class Scope:
             return nulls(count)
 
         return evaluate(expression, lookup, self.unit, count)
+
+    def _parts(self, expression: s.Expression) -> _Parts:
+        return self._known.get(id(expression)) or self._known.setdefault(id(expression), _Parts.of(expression))
 
     def attribute(self, name: str, rows: Rows) -> Vector:
         base, size = self.store.base, self.store.size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from cepheid.language import syntax as s
 from cepheid.language.functions import DataType
 from cepheid.pattern.checks.types import type_of
 from cepheid.pattern.normal import NormalForm
+from cepheid.pattern.rewrites.fold import fold
 from cepheid.pattern.schema import Columns
 
 
@@ -43,6 +45,9 @@ class Output:
         self.schema = pa.schema(self._fields())
         self._name = pa.repeat(normal.name, 1024)
         self._nothing = self.schema.empty_table()
+        self._listing_of = cache(self._listed)
+        self._of_branch = cache(_of_branch)
+        self._of_sets = cache(_about_sets)
 
     def _fields(self) -> Iterable[pa.Field]:
         yield pa.field("pattern", pa.string())
@@ -177,11 +182,12 @@ class Output:
         if isinstance(item.expression, s.EventRef):
             return self._event(item.expression.variable, bound, count, scope)
         type_ = self.schema.field(item.name).type
-        listed = self._listed(item.expression)
+        listed = self._listing_of(item.expression)
         if isinstance(item.expression, s.Attribute) and listed is None and not pa.types.is_floating(type_):
             return self._raw(item.expression, bound, count, scope)
         if listed is None:
-            return _to_arrow(scope.value(item.expression, bound, count), type_, self._unit)
+            expression = self._of_branch(item.expression, frozenset(bound))
+            return _to_arrow(scope.value(expression, bound, count), type_, self._unit)
         if listed not in bound:
             return pa.nulls(count, type_)
         which, members = self._listing(bound[listed], scope)
@@ -191,7 +197,7 @@ class Output:
         each = {name: members if name == listed else rows[which] for name, rows in bound.items()}
         # The aggregates of the listed variable look at its set, not at the event that is listed.
         whole = {**each, SET + listed: bound[listed][which]}
-        values = scope.value(_about_sets(item.expression, listed), whole, len(members))
+        values = scope.value(self._of_sets(item.expression, listed), whole, len(members))
         return pa.ListArray.from_arrays(
             pa.array(_offsets(scope.sets.sizes(bound[listed]))), _to_arrow(values, type_.value_type, self._unit)
         )
@@ -202,6 +208,17 @@ class Output:
         if attribute.variable not in bound:
             return pa.nulls(count, self._events.field(name).type)
         return scope.store.column(name, bound[attribute.variable])
+
+
+def _of_branch(expression: s.Expression, bound: frozenset[str]) -> s.Expression:
+    """What is left of an expression where some variables are not bound, and so NULL."""
+
+    def known(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Attribute) and node.variable not in bound:
+            return s.Literal(None)
+        return node if isinstance(node, s.Aggregate) else s.map_children(node, known)
+
+    return fold(known(expression))
 
 
 SET = "set of "

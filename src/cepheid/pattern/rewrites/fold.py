@@ -70,6 +70,9 @@ def fold(expression: s.Expression) -> s.Expression:
             return node if result is None else s.Literal(result)
         case s.Arithmetic(op, s.Literal(left), s.Literal(right)):
             return _fold_arithmetic(node, op, left, right)
+        case s.Call("COALESCE", arguments) if s.Literal(None) in arguments:
+            rest = tuple(argument for argument in arguments if argument != s.Literal(None))
+            return s.Call("COALESCE", rest) if len(rest) > 1 else next(iter(rest), s.Literal(None))
     return node
 
 
