@@ -61,7 +61,7 @@ def test_what_cannot_be_restored() -> None:
     blob = session.snapshot()
     with pytest.raises(SnapshotError, match="no snapshot"):
         engine.restore(b"something else")
-    with pytest.raises(SnapshotError, match=r"format '99'.*reads format 1"):
+    with pytest.raises(SnapshotError, match=r"format '99'.*reads format 2"):
         engine.restore(MAGIC + b"99\n" + blob[len(MAGIC) + 2 :])
     for damaged in (blob[:-100], blob[: len(MAGIC) + 50], MAGIC + b"1\n"):
         with pytest.raises(SnapshotError, match="damaged"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import cepheid
@@ -75,6 +76,28 @@ def test_a_tuple_is_left_if_all_its_pairs_are() -> None:
     reckoning = Reckoning.of(model)
     half = np.full((*model.pairs.shape, 1), 0.5)
     assert reckoning.loss(half, {})[0] == pytest.approx(1 - 0.5**5)
+
+
+def test_a_match_is_told_once_for_each_window_that_holds_it() -> None:
+    """To take events in and to look at pairs is then a smaller part of the work, which the last join is to drop."""
+
+    def left(slide: str) -> float:
+        text = f"PATTERN SEQ(A a, B b) WITHIN 20 {slide}RETURN a.ts AS x"
+        session = cepheid.Engine([cepheid.parse(text)], shed=cepheid.HSpice(observations=1)).open()
+        events = pa.table({"ts": np.arange(4000), "type": ["A", "B"] * 2000})
+        found = sum(session.push(events.slice(n, 400), watermark=n).num_rows for n in range(0, 4000, 400))
+        (state,) = session._states
+        assert state.shedder is not None
+        reckoning = Reckoning.of(state.shedder.model)
+        (last,) = (place for place, line in enumerate(reckoning.lines) if not line.opens)
+        assert reckoning.arrays["told"][last] == pytest.approx(found)
+        kept = np.ones((*reckoning.pairs.shape, 1))
+        kept[last] = 0.0
+        return float(reckoning.work(kept, {})[0])
+
+    often, once = left("SLIDE 1 "), left("")
+    assert often < once / 2
+    assert once < 1.0
 
 
 @pytest.mark.parametrize("kind", KINDS)

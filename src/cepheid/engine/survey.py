@@ -25,6 +25,8 @@ Key: TypeAlias = "tuple[str, int]"
 Paths: TypeAlias = "dict[int, Rows]"
 BINS = 64
 """Places from a window before the origin of a pair to a window after it."""
+COMPARED, EVALUATED = 0.5, 6.0
+"""The work of a condition that a join compares, and of one that is evaluated behind it, in candidates."""
 
 
 @dataclass
@@ -336,6 +338,6 @@ def _add_node(found: Survey, node: Node, steps: set[int], type_of: Callable[[int
         right=-1 if is_leaf else found.line_of[right.number],
         leaf=right.leaf if is_leaf else -1,
         kept=kept,
-        evaluations=1.0 + 0.5 * len(conditions.conditions) + 20.0 * len(conditions.external),
+        evaluations=1.0 + COMPARED * len(conditions.conditions) + EVALUATED * len(conditions.external),
     )
     found.line_of[node.number] = found.add(line, places)

@@ -14,10 +14,12 @@ import numpy.typing as npt
 
 from cepheid.shed.model import Bins, Line, Model, Numbers
 
-EVENT = 100.0
-"""The work of taking an event in, in candidates: pairs that a join looks at."""
-TUPLE, MATCH = 6.0, 24.0
-"""The work of a tuple that is made and kept, and of one that is a match and has to be told."""
+EVENT = 60.0
+"""The work of taking an event in, in candidates: pairs that a join looks at. It is there whatever is dropped: which
+events are of use is found out for all of them."""
+TUPLE, MATCH, ROW = 6.0, 20.0, 12.0
+"""The work of a tuple that is made and kept, of one that is a match, and of each row that tells it: with SLIDE, there
+is one for each window that holds it."""
 CHECK = 0.25
 """The work of a pair that is dropped: it was looked up, and where it stands."""
 PATHS = 2048
@@ -44,7 +46,9 @@ class Reckoning:
         self._opens = np.array([line.opens for line in lines], dtype=np.bool_)
         self._sides = np.array([(line.left, line.right) for line in lines], dtype=np.int64).reshape(-1, 2).T
         is_side = np.isin(np.arange(len(lines)), self._sides)
-        self._telling: Numbers = np.where(is_side, TUPLE, MATCH) * self._made
+        # What is told is learned of patterns that may lose something; a match of the others counts as one row.
+        told = np.where(self.sheddable, arrays["told"], self._made)
+        self._telling: Numbers = np.where(is_side, TUPLE * self._made, MATCH * self._made + ROW * told)
         self._ends = np.append(0, np.cumsum(arrays["counts"]))
         odd, weights = arrays["odd"], arrays["weights"]
         self._matches = {None: (arrays["matches"], weights)} | {
@@ -66,6 +70,7 @@ class Reckoning:
             "worth": model.worth.copy(),
             "odd worth": model.odd_worth.copy(),
             "made": model.born.sum(axis=1),
+            "told": model.completed.sum(axis=1),  # each match is of one pair of the last join
             "counts": counts,
             "tuples": _cells(some, model.bins),
             "matches": _cells([matches.paths[: matches.size]], model.bins),
@@ -87,8 +92,8 @@ class Reckoning:
         made = np.where(self._opens[:, None], opened, made)
         reached = np.concatenate([made, np.ones((1, kept.shape[-1]))])[self._sides].prod(axis=0)
         pairs = _over_places(self.costs, kept) + CHECK * (total - processed)
-        taken = sum(self.events.values()) - sum(n * thin[leaf] for leaf, n in self.events.items() if leaf in thin)
-        found: Numbers = EVENT * taken + (reached * there * pairs).sum(axis=0) + self._telling @ made
+        taken = EVENT * sum(self.events.values())
+        found: Numbers = taken + (reached * there * pairs).sum(axis=0) + self._telling @ made
         return found / self.all
 
     def loss(self, kept: Numbers, thin: Thin, odd: bool | None = None) -> Numbers:
