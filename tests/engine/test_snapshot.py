@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.engine.snapshot import MAGIC, SnapshotError
+from cepheid.engine.snapshot import MAGIC, VERSION, SnapshotError
 
 PATTERN = cepheid.parse("PATTERN SEQ(A a, KL(B b), NOT(C c)) WHERE a.k = b.k PARTITION BY p WITHIN 10")
 
@@ -61,9 +61,9 @@ def test_what_cannot_be_restored() -> None:
     blob = session.snapshot()
     with pytest.raises(SnapshotError, match="no snapshot"):
         engine.restore(b"something else")
-    with pytest.raises(SnapshotError, match=r"format '99'.*reads format 2"):
+    with pytest.raises(SnapshotError, match=rf"format '99'.*reads format {VERSION}"):
         engine.restore(MAGIC + b"99\n" + blob[len(MAGIC) + 2 :])
-    for damaged in (blob[:-100], blob[: len(MAGIC) + 50], MAGIC + b"1\n"):
+    for damaged in (blob[:-100], blob[: len(MAGIC) + 50], MAGIC + f"{VERSION}\n".encode()):
         with pytest.raises(SnapshotError, match="damaged"):
             engine.restore(damaged)
     with pytest.raises(SnapshotError, match="patterns of this snapshot are others"):
