@@ -78,6 +78,24 @@ def test_a_tuple_is_left_if_all_its_pairs_are() -> None:
     assert reckoning.loss(half, {})[0] == pytest.approx(1 - 0.5**5)
 
 
+def test_when_an_event_opens_partial_matches_within_its_step_does_not_matter() -> None:
+    """Where windows slide, it has not been seen at most moments of a step, and is as good there as elsewhere."""
+    session = cepheid.Engine([simulated.sequence(slide="SLIDE 30000")], shed=cepheid.HSpice()).open()
+    events = simulated.cascades(2500)
+    for start in range(0, events.num_rows, 200):
+        part = events.slice(start, 200)
+        session.push(part, watermark=part["ts"][0])
+    (state,) = session._states
+    assert state.shedder is not None
+    reckoning = Reckoning.of(state.shedder.model)
+    opens = [place for place, line in enumerate(reckoning.lines) if line.opens]
+    assert len(opens) == 1
+    assert 1 < np.count_nonzero(reckoning.pairs[opens]) < 60
+    parts, _ = Ways(reckoning, {}).by_utility().parts(np.linspace(0.0, 1.0, 200))
+    assert np.ptp(parts[opens], axis=1).max() == 0.0
+    assert ((parts[opens] > 0.0) & (parts[opens] < 1.0)).any()  # so some are dropped, and some are not
+
+
 def test_a_match_is_told_once_for_each_window_that_holds_it() -> None:
     """To take events in and to look at pairs is then a smaller part of the work, which the last join is to drop."""
 

@@ -13,6 +13,7 @@ import pytest
 import cepheid
 from cepheid.engine.gate import OPEN, Places, in_control, lots
 from cepheid.engine.kernels.join import CONTROL, PROCESSED, mixed
+from cepheid.engine.learning import REMEMBERED
 from cepheid.plan.tree import Join, Leaf
 from cepheid.shed.drops import ALL
 from cepheid.shed.strategies import Strategy
@@ -189,6 +190,20 @@ def test_a_stream_that_changes_is_learned_anew_while_it_is_shed() -> None:
         for each in slices(part(phase * 20_000, 800), 500):
             push(session, each)
     assert int(np.argmax(utilities())) > before
+
+
+def test_many_branches_do_not_outweigh_many_moments() -> None:
+    """What one push shows of a pattern with ANY does not take the place of all that was remembered before."""
+    leaves = ", ".join(f"D{n} d{n}" for n in range(8))
+    pattern = cepheid.parse(f"PATTERN SEQ(S s, ANY(2, {leaves})) WITHIN 100 RETURN s.ts AS x")
+    session = cepheid.Engine([pattern], shed=cepheid.HSpice(observations=100)).open()
+    types = np.resize(["S", *(f"D{n}" for n in range(8))], 9 * 400)
+    for each in slices(pa.table({"ts": np.arange(len(types)), "type": types}), 360):
+        assert push(session, each).num_rows > 1_000
+    (state,) = session._states
+    assert state.shedder is not None
+    assert len(state.shedder._runs) == 28
+    assert 10 * 28 <= state.shedder.model.matches.size <= 10 * (REMEMBERED + 28)
 
 
 def test_pairs_are_counted_as_they_are() -> None:

@@ -5,6 +5,7 @@ While pairs are dropped, only the control group shows what there would be: ``con
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -24,7 +25,8 @@ COUNTS = 8
 it is, the model would be slow to follow a stream that changes; if it counted for all, it would forget much for
 little."""
 MATCHES, REMEMBERED, TUPLES = 1024, 64, 8
-"""So many matches of a push are looked at and remembered; and so many tuples of each join."""
+"""So many matches of a branch in a push are looked at, so many of all in a push are remembered; and so many tuples of
+each join."""
 
 
 def learn_tuples(
@@ -46,11 +48,23 @@ def learn_tuples(
                 model.tuples[line].add(survey.paths(node, some, store)[0], len(some))
 
 
+def rooms(found: Mapping[Key, Matches]) -> dict[Key, int]:
+    """Of how many matches of each branch it is remembered in a push how they came about.
+
+    A pattern with ANY has many branches: if each had its own, one push would take the place of all before it.
+    """
+    every = sum(map(len, found.values()))
+    return {key: max(1, REMEMBERED * len(matches) // every) for key, matches in found.items()}
+
+
 def learn_matches(
     model: Model, survey: Survey, key: Key, run: BranchRun, matches: Matches, store: RowStore,
-    weight: float, every: float,
+    weight: float, every: float, room: int,
 ) -> None:  # fmt: skip
-    """Which pairs the matches of a run came of; each is worth ``weight``, and they stand for ``every``."""
+    """Which pairs the matches of a run came of; each is worth ``weight``, and they stand for ``every``.
+
+    ``room``: about so many of them are remembered.
+    """
     if not len(matches):
         return
     step = -(-len(matches) // MATCHES)
@@ -61,7 +75,7 @@ def learn_matches(
         for line, bins in found.items():
             model.saw_completed(line, bins, weight, every / len(matches))
     if paths:  # a few of each push, so that those of many pushes are remembered
-        step = -(-len(matches) // REMEMBERED)
+        step = -(-len(matches) // room)
         some = {line: bins[::step] for line, bins in paths.items()}
         count = len(range(0, len(matches), step))
         model.matches.add(some, count, weight * every / count, odd=model.odd)

@@ -13,7 +13,7 @@ from cepheid.engine.gate import Promise
 from cepheid.engine.intake import Intake
 from cepheid.engine.joiner import Rows
 from cepheid.engine.kernels.join import CONTROL
-from cepheid.engine.learning import COUNTS, learn_matches, learn_tuples
+from cepheid.engine.learning import COUNTS, learn_matches, learn_tuples, rooms
 from cepheid.engine.matches import Matches
 from cepheid.engine.network import Network
 from cepheid.engine.program import STARTS
@@ -192,9 +192,9 @@ class Shedder:
         """After a push in which something was dropped or learned."""
         assert self._survey is not None
         expected: dict[Key, float] = {}
+        found = {key: matches for key, matches in found.items() if key[0] not in self.critical and len(matches)}
+        room = rooms(found)
         for key, matches in found.items():
-            if key[0] in self.critical or not len(matches):
-                continue
             shown, every = matches, float(len(matches))
             if self._drops is not None:
                 self.lost.matches += len(matches)
@@ -204,7 +204,9 @@ class Shedder:
                     every = expected[key] * COUNTS / CONTROL
             if self._observes:
                 weight = float(self.strategy.weights.get(key[0], 1.0))
-                learn_matches(self.model, self._survey, key, self._runs[key], shown, self._store, weight, every)
+                learn_matches(
+                    self.model, self._survey, key, self._runs[key], shown, self._store, weight, every, room[key]
+                )
         if self.thinning is not None:
             self._lost_events(self.thinning, expected)
         self._uncounted += 1

@@ -62,7 +62,10 @@ class Ways:
         """
         each = self._reckoning.downstream()[:, None]
         mean = _mean(self._worth, self._pairs)
-        utilities = (self._worth + PRIOR * mean) / (self._pairs + PRIOR) / np.maximum(each, 1e-300)
+        worth = (self._worth + PRIOR * mean) / (self._pairs + PRIOR)
+        # An event that opens partial matches has no place among others: where windows slide, it is that in its step.
+        opens = np.array([[line.opens] for line in self._reckoning.lines], dtype=np.bool_).reshape(-1, 1)
+        utilities = np.where(opens, mean, worth) / np.maximum(each, 1e-300)
         costs = np.where(self._sheddable, self._reckoning.pairs * each, 0.0)
         return Way("events from partial matches", EACH_PAIR, _pairs(utilities, costs), DOUBT)
 
