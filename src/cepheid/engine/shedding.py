@@ -12,7 +12,6 @@ import numpy as np
 from cepheid.engine.gate import Promise
 from cepheid.engine.intake import Intake
 from cepheid.engine.joiner import Rows
-from cepheid.engine.kernels.join import CONTROL
 from cepheid.engine.learning import COUNTS, learn_matches, learn_tuples, rooms
 from cepheid.engine.matches import Matches
 from cepheid.engine.network import Network
@@ -23,7 +22,7 @@ from cepheid.engine.store import RowStore
 from cepheid.engine.survey import BINS, Survey, survey
 from cepheid.engine.thinning import Thinning
 from cepheid.shed.decisions import STEPS, Decisions
-from cepheid.shed.drops import Drops
+from cepheid.shed.drops import CONTROL, Drops
 from cepheid.shed.lost import Lost
 from cepheid.shed.model import Model
 from cepheid.shed.strategies import Strategy
@@ -234,7 +233,7 @@ class Shedder:
     def _count(self) -> None:
         """Read the gates: what was seen since they were last read."""
         assert self._survey is not None
-        self._uncounted = self._rows = 0
+        pushes, self._uncounted, self._rows = self._uncounted, 0, 0
         lines = range(len(self._survey.lines))
         each = COUNTS if self._sheds_pairs else 1.0
         looked_at = each / CONTROL if self._sheds_pairs else 1.0  # of all that there was
@@ -252,6 +251,7 @@ class Shedder:
         for place, count in self._taken.items():
             self.model.events[place] = self.model.events.get(place, 0.0) + looked_at * count
         self._taken.clear()
+        self.model.pushes += looked_at * pushes
         now = self._intake.newest
         before, self._latest = self._latest, now
         if before is not None and now is not None:

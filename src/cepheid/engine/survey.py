@@ -10,7 +10,7 @@ import numpy as np
 
 from cepheid.engine.gate import OPEN, Gate, Gates, Opening, Places, Promise, in_control
 from cepheid.engine.joiner import Rows
-from cepheid.engine.kernels.join import CONTROL, DROPPED, PROCESSED
+from cepheid.engine.kernels.join import DROPPED, PROCESSED
 from cepheid.engine.matches import Matches
 from cepheid.engine.network import Network, Node
 from cepheid.engine.program import BranchProgram, a_row, first_column
@@ -18,7 +18,7 @@ from cepheid.engine.run import BranchRun
 from cepheid.engine.stage import Stage
 from cepheid.engine.store import RowStore
 from cepheid.plan.tree import Search
-from cepheid.shed.drops import ALL, EACH_PAIR, SAME_LEFT, Drops
+from cepheid.shed.drops import ALL, CONTROL, EACH_PAIR, SAME_LEFT, Drops
 from cepheid.shed.model import Line, Model, Numbers
 
 Key: TypeAlias = "tuple[str, int]"
@@ -27,6 +27,8 @@ BINS = 64
 """Places from a window before the origin of a pair to a window after it."""
 COMPARED, EVALUATED = 0.5, 6.0
 """The work of a condition that a join compares, and of one that is evaluated behind it, in candidates."""
+TURN, EXPRESSION = 2_500.0, 12_500.0
+"""The work of a join in a push in which it has candidates, however few; and of each condition evaluated behind it."""
 
 
 @dataclass
@@ -339,5 +341,6 @@ def _add_node(found: Survey, node: Node, steps: set[int], type_of: Callable[[int
         leaf=right.leaf if is_leaf else -1,
         kept=kept,
         evaluations=1.0 + COMPARED * len(conditions.conditions) + EVALUATED * len(conditions.external),
+        turn=TURN + EXPRESSION * len(conditions.external),
     )
     found.line_of[node.number] = found.add(line, places)

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 ALL = 1024
 """A level is how many of so many pairs are dropped."""
+CONTROL = 64
+"""One of so many left tuples, by its anchor, is in the control group: of its pairs none is dropped."""
 
 EACH_PAIR, SAME_LEFT, SAME_RIGHT = range(3)
 """Where only some pairs are dropped, which of them share their fate: none, those of one partial match, or those of one

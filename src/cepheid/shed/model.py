@@ -109,7 +109,8 @@ class Line:
 
     ``opens``: its pairs are of an event and no partial match yet. ``left``, ``right``: the lines of the joins that make
     its tuples, -1 where that is an event; ``leaf``: which leaf it takes its event from, -1 where it takes tuples of a
-    join. ``kept``: none of its pairs may be dropped. ``evaluations``: the work of a pair, in candidates.
+    join. ``kept``: none of its pairs may be dropped. ``evaluations``: the work of a pair, in candidates; ``turn``: that
+    of a push in which it has any, however few.
     ``zero``: the place of an event that has the time of the partial match's origin.
     """
 
@@ -121,6 +122,7 @@ class Line:
     leaf: int = -1
     kept: bool = False
     evaluations: float = 1.0
+    turn: float = 0.0
     zero: int = 0
 
     def with_work(self, evaluations: float) -> Line:
@@ -143,6 +145,7 @@ class Model:
     worth: Numbers = field(init=False)  # the same, by the weights of their patterns
     odd_worth: Numbers = field(init=False)  # … in every other window
     windows: float = 0.0  # of the time that was looked at
+    pushes: float = 0.0  # in it
     observed: float = 0.0  # pairs, since the model was last made
     ready: bool = False
     settled: bool = False  # whether it has seen enough for more of the same to change little
@@ -220,6 +223,7 @@ class Model:
         for name in COUNTED:
             getattr(self, name)[:] *= FADES
         self.windows *= FADES
+        self.pushes *= FADES
         self.events = {leaf: FADES * count for leaf, count in self.events.items()}
 
     # --- what it says
@@ -270,6 +274,7 @@ class Model:
     def meta(self) -> dict[str, Any]:
         return {
             "windows": self.windows,
+            "pushes": self.pushes,
             "observed": self.observed,
             "ready": self.ready,
             "settled": self.settled,
@@ -288,5 +293,5 @@ class Model:
             sample.paths[: len(found)], sample.weights[: len(found)] = found, arrays[f"weights {place}"]
             sample.odd[: len(found)] = arrays[f"odd {place}"]
         self.windows, self.observed, self.ready = meta["windows"], meta["observed"], meta["ready"]
-        self.fresh, self.settled = meta["fresh"], meta["settled"]
+        self.fresh, self.settled, self.pushes = meta["fresh"], meta["settled"], meta["pushes"]
         self.events = {int(leaf): count for leaf, count in meta["events"]}

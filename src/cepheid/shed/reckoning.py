@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.shed.drops import CONTROL
 from cepheid.shed.model import Bins, Line, Model, Numbers
 
 EVENT = 60.0
@@ -41,6 +42,7 @@ class Reckoning:
         self.odd_worth: Numbers = arrays["odd worth"]
         self.costs: Numbers = np.array([[line.evaluations] for line in lines]).reshape(-1, 1) * self.pairs
         self.sheddable = np.array([not line.kept for line in lines], dtype=np.bool_)
+        self._turns: Numbers = np.array([line.turn for line in lines])
         self._made: Numbers = arrays["made"]
         self._leaves = np.array([-1 if line.kept else line.leaf for line in lines], dtype=np.int64)
         self._opens = np.array([line.opens for line in lines], dtype=np.bool_)
@@ -71,6 +73,7 @@ class Reckoning:
             "odd worth": model.odd_worth.copy(),
             "made": model.born.sum(axis=1),
             "told": model.completed.sum(axis=1),  # each match is of one pair of the last join
+            "pushes": np.array([model.pushes]),
             "counts": counts,
             "tuples": _cells(some, model.bins),
             "matches": _cells([matches.paths[: matches.size]], model.bins),
@@ -91,9 +94,14 @@ class Reckoning:
         opened = np.where(total > 0, processed / np.maximum(total, 1e-300), 1.0) * there
         made = np.where(self._opens[:, None], opened, made)
         reached = np.concatenate([made, np.ones((1, kept.shape[-1]))])[self._sides].prod(axis=0)
-        pairs = _over_places(self.costs, kept) + CHECK * (total - processed)
+        dropped = total - processed
+        pairs = _over_places(self.costs, kept) + CHECK * dropped
+        # A join has its turn if there is anything for it to do, and be it for the control group.
+        pushes = self.arrays["pushes"][0]
+        each_push = reached * there * (processed + dropped / CONTROL) / max(pushes, 1e-300)
+        turns = pushes * self._turns @ -np.expm1(-each_push)
         taken = EVENT * sum(self.events.values())
-        found: Numbers = taken + (reached * there * pairs).sum(axis=0) + self._telling @ made
+        found: Numbers = taken + turns + (reached * there * pairs).sum(axis=0) + self._telling @ made
         return found / self.all
 
     def loss(self, kept: Numbers, thin: Thin, odd: bool | None = None) -> Numbers:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.engine.compile import inline, kernel
-from cepheid.shed.drops import ALL, SAME_LEFT, SAME_RIGHT
+from cepheid.shed.drops import ALL, CONTROL, SAME_LEFT, SAME_RIGHT
 
 # A condition compares a value of the outer tuple with one of the inner tuple. It is a row of integers, and these are
 # its places: the operator, then for each side the slot (which event of the tuple), the column of the row store, and
@@ -32,8 +32,6 @@ SETTINGS, LEVELS, PROCESSED, DROPPED = range(4)
 # The settings. IS_LEFT: whether the outer tuples are the left ones. ANCHOR: which event of a left tuple says whether it
 # is in the control group. ALIKE: which pairs share their fate where only some are dropped. SHEDS: whether any are.
 SHIFT, OFFSET, STEP, IS_LEFT, ANCHOR, ALIKE, SHEDS = range(7)
-CONTROL = 64
-"""One of so many left tuples, by its anchor, is in the control group: of its pairs none is dropped."""
 
 
 @inline
