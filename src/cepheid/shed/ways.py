@@ -14,10 +14,11 @@ from cepheid.shed.reckoning import Reckoning, Thin
 
 NEAR = (1.0, 2.0, 3.0, 2.0, 1.0)
 """A place is judged with its neighbours, which are much like it."""
-DOUBT, COARSE, MIXED = 0.01, 0.04, 0.02
+DOUBT, FEWER, COARSE, MIXED = 0.01, 0.03, 0.04, 0.02
 """What depends on utilities must promise so much more than what does not: they are only known from what was seen. What
-tells fewer pairs apart, still more: it is easier to judge, and as a rule no better. And what is mixed of two ways, more
-than each of them: of many ways, the one that promises the most promises too much."""
+tells fewer pairs apart, events from windows and still more partial matches, more than that: it is easier to judge, and
+as a rule no better. And what is mixed of two ways, more than each of them: of many ways, the one that promises the most
+promises too much."""
 MOST = 0.98
 """Of no type are more events dropped."""
 
@@ -95,7 +96,7 @@ class Ways:
         def parts(shares: Numbers) -> tuple[Numbers, Thin]:
             return of_types(shares)[0][type_of], {}
 
-        return Way("events from windows", SAME_RIGHT, parts, COARSE)
+        return Way("events from windows", SAME_RIGHT, parts, FEWER)
 
     def by_promise(self) -> Way:
         """pSPICE: the partial matches of least promise: what comes of them from an age on, for the work they make.
