@@ -23,9 +23,9 @@ WAYS = ("by_utility", "by_event", "by_promise", "by_opening", "by_type")
 
 
 @cache
-def learned() -> tuple[Model, dict[int, int]]:
+def learned(slide: str = "") -> tuple[Model, dict[int, int]]:
     """A model that has seen some stream."""
-    session = cepheid.Engine([simulated.sequence()], shed=cepheid.HSpice()).open()
+    session = cepheid.Engine([simulated.sequence(slide=slide)], shed=cepheid.HSpice()).open()
     events = simulated.cascades(2500)
     for start in range(0, events.num_rows, 200):
         part = events.slice(start, 200)
@@ -80,14 +80,7 @@ def test_a_tuple_is_left_if_all_its_pairs_are() -> None:
 
 def test_when_an_event_opens_partial_matches_within_its_step_does_not_matter() -> None:
     """Where windows slide, it has not been seen at most moments of a step, and is as good there as elsewhere."""
-    session = cepheid.Engine([simulated.sequence(slide="SLIDE 30000")], shed=cepheid.HSpice()).open()
-    events = simulated.cascades(2500)
-    for start in range(0, events.num_rows, 200):
-        part = events.slice(start, 200)
-        session.push(part, watermark=part["ts"][0])
-    (state,) = session._states
-    assert state.shedder is not None
-    reckoning = Reckoning.of(state.shedder.model)
+    reckoning = Reckoning.of(learned("SLIDE 30000")[0])
     opens = [place for place, line in enumerate(reckoning.lines) if line.opens]
     assert len(opens) == 1
     assert 1 < np.count_nonzero(reckoning.pairs[opens]) < 60
