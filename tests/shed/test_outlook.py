@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.shed.decisions import BUSY, CALM, REST, STANDBY, Decisions
+from cepheid.shed.decisions import BUSY, CALM, REST, STANDBY, STEPS, Decisions
 from cepheid.shed.drops import ALL
 from cepheid.shed.model import Model
 from cepheid.shed.outlook import Outlook
@@ -135,34 +135,56 @@ def test_of_a_sequence_pairs_are_the_best_to_drop(other: type[Strategy], ratio: 
     assert reckoned(complete(cepheid.HSpice), ratio)[1] < reckoned(complete(other), ratio)[1] + 0.01
 
 
-def test_little_is_done_in_a_push_and_decisions_stand_until_the_next_are_ready() -> None:
+def test_little_is_done_in_a_push_and_decisions_stand_until_the_best_ways_are_known_anew() -> None:
     model, repetitions = learned()
     decisions = Decisions(cepheid.CostAware())
     decisions.forget(model, repetitions)
     assert decisions.at(20).kind == "events, at random, until there is a model"
     decisions.advance(model, 1, step=20)
-    first = decisions.at(20)  # of the ways that there are already
-    assert first.levels.any()
+    first = decisions._outlook
+    assert first is not None
+    assert decisions.at(20).levels.any()  # of the ways that there are already
+    each = max(1, BUSY // len(model.lines))
     pushes = 2
-    while decisions._next is not None:
-        before = decisions._next.reckoned
+    while not first.ready:
+        before = first.reckoned
         decisions.advance(model, pushes, step=20)
+        decisions.at(20)
         pushes += 1
-        assert decisions._outlook is not None
-        assert decisions._outlook.reckoned - before <= max(1, BUSY // len(model.lines))
-    stands = decisions.at(20)
-    changes = decisions.changes
-    while decisions._next is None:
-        decisions.advance(model, pushes, step=20)
-        pushes += 1
-    assert pushes <= 3 * REST
-    while decisions._next is not None:
+        assert first.reckoned - before <= each
+    assert decisions._outlook is first
+    stands, changes = decisions.at(20), decisions.changes
+    assert stands.kind == first.drops(20 / STEPS).kind
+    while decisions._outlook is first:
         assert decisions.at(20) is stands
         assert decisions.changes == changes
+        before = 0 if decisions._next is None else decisions._next.reckoned
         decisions.advance(model, pushes, step=20)
+        assert decisions._next is None or decisions._next.reckoned - before <= each
         pushes += 1
+    assert pushes <= 3 * REST
+    following = decisions._outlook
+    assert following is not None
+    assert STANDBY <= following.reckoned < STANDBY + each
+    assert following.plan[:STANDBY] == first.ranked(20 / STEPS)[:STANDBY]
     assert decisions.changes == changes + 1
     assert decisions.at(20) is not stands
+    assert decisions.at(20).kind == stands.kind  # nothing else was seen
+
+
+def test_a_way_that_is_known_later_and_is_better_is_taken_then_and_there() -> None:
+    model, repetitions = learned()
+    decisions = Decisions(cepheid.CostAware())
+    decisions.forget(model, repetitions)
+    complete_ = complete(cepheid.CostAware)
+    for push in range(1, 200):
+        decisions.advance(model, push, step=20)
+        outlook = decisions._outlook
+        assert outlook is not None
+        assert decisions.at(20).kind == outlook.drops(20 / STEPS).kind
+        if outlook.ready:
+            break
+    assert decisions.at(20).kind == complete_.drops(20 / STEPS).kind
 
 
 def test_while_nothing_is_dropped_only_what_is_needed_at_first_is_reckoned(
@@ -181,9 +203,16 @@ def test_while_nothing_is_dropped_only_what_is_needed_at_first_is_reckoned(
                 outlooks.append(decisions._outlook)
     assert len(outlooks) == 3  # ever more rarely
     assert outlooks[-1].reckoned == STANDBY
-    decisions.advance(model, 45 * CALM, step=20)
-    assert decisions._outlook is outlooks[-1]
-    assert outlooks[-1].reckoned > STANDBY
+    due = 45 * CALM
+    decisions.at(20)
+    decisions.advance(model, due, step=20)
+    assert decisions._outlook is outlooks[-1]  # until what has been seen since is reckoned with
+    for push in range(due + 1, due + 2 * outlooks[-1].ways):
+        decisions.advance(model, push, step=20)
+        decisions.at(20)
+    assert decisions._outlook is not None
+    assert decisions._outlook is not outlooks[-1]
+    assert decisions._outlook.ready
 
 
 def test_what_is_seen_later_changes_no_outlook() -> None:

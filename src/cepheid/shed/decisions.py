@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ BUSY, EACH = 40, 4096
 least. Events wait for it."""
 CALM, STANDBY = 8, 3
 """While nothing is dropped, one way in one of so many pushes, and only if the model has seen enough; and only so many,
-to begin with when it is needed. The others are reckoned then."""
+to begin with when it is needed: those that were the best until now. The others are reckoned then."""
 REST, MANY = 64, 8
 """While work is dropped, an outlook stands for so many pushes, the longer the more ways it has, where they are many; at
 first, for a part of the pushes that there were, and one for each of its ways."""
@@ -31,7 +31,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 class Decisions:
-    """By the last outlook that is ready, while the next one is being reckoned. The first is used as it grows.
+    """By the last outlook that knows the ways that were the best, while it grows, and while the next one is begun.
 
     All depends on what was pushed, not on how long anything took: so a restored session decides the same.
     ``changes`` counts how often what was decided became void.
@@ -51,41 +51,46 @@ class Decisions:
         """The lines are others."""
         self._repetitions, self._shape = repetitions, model.pairs.shape
         self._outlook = self._next = None
-        self._void()
-
-    def _void(self) -> None:
         self._found.clear()
         self.changes += 1
+
+    def _void(self, steps: Sequence[int]) -> None:
+        for step in steps:
+            del self._found[step]
+        self.changes += bool(steps)
 
     def advance(self, model: Model, pushes: int, step: int, events: int = 0) -> None:
         """In each push, of so many events: reckon a little. ``step``: the share that is dropped; to decide about it is
         enough."""
         busy = step > 0
-        if busy and step not in self._found and self._outlook is not None and self._outlook.ready:
+        if busy and step not in self._found and _is_usable(self._outlook):
             return
         if not busy and (pushes % CALM or not model.settled):
             return
-        stands_by = not busy and self._next is not None and self._next.reckoned >= STANDBY
-        if model.ready and (self._next is None or stands_by) and self._is_due(pushes, busy):
-            stands_by = False
-            self._next = Outlook(self._strategy, Reckoning.of(model), self._repetitions)
+        if model.ready and self._is_due(pushes, busy):
+            first = () if self._outlook is None else self._outlook.ranked(_ratio(step))
+            self._next = Outlook(self._strategy, Reckoning.of(model), self._repetitions, first)
             self._begun = pushes
             if self._outlook is not None:
                 return  # enough for this push
-        if self._next is None or stands_by:
+        growing = self._outlook if self._next is None else self._next
+        if growing is None or growing.ready or (not busy and _is_usable(growing)):
             return
-        self._next.advance(max(1, BUSY // max(1, len(model.lines)), events // EACH) if busy else 1)
-        if self._next.ready or self._outlook is None or not self._outlook.ready:
-            self._outlook = self._next
-            self._void()
-        if self._next.ready:
-            self._next = None
+        known = growing.reckoned
+        growing.advance(max(1, BUSY // max(1, len(model.lines)), events // EACH) if busy else 1)
+        if growing is self._outlook:
+            self._void([step for step in self._found if growing.place_of_best(_ratio(step)) >= known])
+        elif self._outlook is None or _is_usable(growing):
+            self._outlook, self._next = growing, None
+            self._void(list(self._found))
 
     def _is_due(self, pushes: int, busy: bool) -> bool:
         """While nothing is dropped, ever more rarely; then soon, if it is not of just now, and if it has few ways."""
         if self._outlook is None:
             return True
         ways = self._outlook.ways
+        if self._next is not None or (busy and STANDBY < self._outlook.reckoned < ways):
+            return False  # first things first
         rest = min(REST * max(1, ways // MANY), ways + self._begun // 4)
         return pushes - self._begun >= (rest if busy else 3 * self._begun)
 
@@ -93,7 +98,7 @@ class Decisions:
         """What to drop for a share of the work, in 64ths."""
         found = self._found.get(step)
         if found is None:
-            ratio = min(step / STEPS, 0.99)
+            ratio = _ratio(step)
             found = self._found[step] = self._random(ratio) if self._outlook is None else self._outlook.drops(ratio)
         return found
 
@@ -118,6 +123,7 @@ class Decisions:
         outlooks = [
             [
                 name,
+                outlook.plan,
                 outlook.reckoned,
                 list(outlook.reckoning.events.items()),
                 [line.evaluations for line in outlook.reckoning.lines],
@@ -125,24 +131,33 @@ class Decisions:
             for name, outlook in self._outlooks().items()
         ]
         decided = sorted(self._found)  # a push in which something is to be decided reckons with nothing else
-        return {"begun": self._begun, "same": self._outlook is self._next, "outlooks": outlooks, "decided": decided}
+        return {"begun": self._begun, "outlooks": outlooks, "decided": decided}
 
     def _outlooks(self) -> dict[str, Outlook]:
-        both = {"outlook": self._outlook, "next": None if self._next is self._outlook else self._next}
+        both = {"outlook": self._outlook, "next": self._next}
         return {name: outlook for name, outlook in both.items() if outlook is not None}
 
     def load(self, arrays: Arrays, meta: Mapping[str, Any], lines: list[Line]) -> None:
         """Take what :meth:`dump` and :meth:`meta` gave, for the same lines."""
         found: dict[str, Outlook] = {}
-        for name, reckoned, events, evaluations in meta["outlooks"]:
+        for name, plan, reckoned, events, evaluations in meta["outlooks"]:
             mine = {key.removeprefix(f"{name} "): array for key, array in arrays.items() if key.startswith(f"{name} ")}
             then = [line.with_work(each) for line, each in zip(lines, evaluations, strict=True)]
-            outlook = Outlook(self._strategy, Reckoning(then, mine, {int(k): n for k, n in events}), self._repetitions)
+            reckoning = Reckoning(then, mine, {int(leaf): count for leaf, count in events})
+            outlook = Outlook(self._strategy, reckoning, self._repetitions, [(n, also, s) for n, also, s in plan])
             outlook.advance(reckoned)
             found[name] = outlook
         self._begun = meta["begun"]
-        self._outlook = found.get("outlook")
-        self._next = self._outlook if meta["same"] else found.get("next")
-        self._void()
+        self._outlook, self._next = found.get("outlook"), found.get("next")
+        self._found.clear()
+        self.changes += 1
         for step in meta["decided"]:
             self.at(step)
+
+
+def _ratio(step: int) -> float:
+    return min(step / STEPS, 0.99)
+
+
+def _is_usable(outlook: Outlook | None) -> bool:
+    return outlook is not None and outlook.reckoned >= min(STANDBY, outlook.ways)

@@ -6,8 +6,9 @@ for shares from none to all, a few ways in each push. A decision looks up the re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -30,6 +31,9 @@ FEW = 100
 SLACK = 0.02
 LEARNED = ("by_utility", "by_event", "by_promise")
 
+Planned: TypeAlias = tuple[str, str, float]
+"""A way that is to be reckoned: its name, what is dropped as well, and how much of it."""
+
 
 @dataclass(frozen=True)
 class _Curve:
@@ -44,9 +48,12 @@ class Outlook:
     """What a strategy decides, by what was known at one time. ``reckoned``: for how many ways.
 
     ``repetitions``: the leaves from which events may be dropped, and how many variables of the patterns read each.
+    ``first``: the ways that are reckoned before the others, if there are such.
     """
 
-    def __init__(self, strategy: Strategy, reckoning: Reckoning, repetitions: Mapping[int, int]) -> None:
+    def __init__(
+        self, strategy: Strategy, reckoning: Reckoning, repetitions: Mapping[int, int], first: Sequence[Planned] = ()
+    ) -> None:
         self.reckoning = reckoning
         self._ways = Ways(reckoning, repetitions)
         self._halves: list[Ways] = []
@@ -55,25 +62,28 @@ class Outlook:
         self._curves: list[_Curve] = []
         match strategy:
             case HSpice():
-                self._plan = [("by_utility", "", 0.0)]
+                planned = [("by_utility", "", 0.0)]
             case ESpice():
-                self._plan = [("by_event", "", 0.0)]
+                planned = [("by_event", "", 0.0)]
             case PSpice():
-                self._plan = [("by_promise", "", 0.0)]
+                planned = [("by_promise", "", 0.0)]
             case WeightedSampling():
-                self._plan = [("by_type", "", 0.0)]
+                planned = [("by_type", "", 0.0)]
             case CostAware():
                 odd = reckoning.odd_worth
                 self._halves = [Ways(reckoning, repetitions, worth) for worth in (odd, reckoning.worth - odd)]
                 opening = ["by_opening"] if self._way(self._ways, "by_opening").parts(np.ones(1))[0].any() else []
                 mixtures = [("opening", share) for share in OPENING if opening] + [("thinned", s) for s in THINNED]
                 leaves = sorted(repetitions, key=lambda leaf: (-reckoning.events.get(leaf, 0.0), leaf))[:LEAVES]
-                self._plan = [
+                planned = [
                     *((name, "", 0.0) for name in (*LEARNED, *opening, "by_type", *map(str, leaves))),
                     *((name, *mixture) for mixture in mixtures for name in LEARNED if len(reckoning.lines) <= FEW),
                 ]
             case _:
                 raise TypeError(f"shed is a strategy such as cepheid.HSpice(), got {strategy!r}")
+        self._main = planned[0]
+        early = [way for way in first if way in planned]
+        self.plan: list[Planned] = [*early, *(way for way in planned if way not in early)]
 
     @property
     def reckoned(self) -> int:
@@ -82,7 +92,7 @@ class Outlook:
     @property
     def ways(self) -> int:
         """To be reckoned in all."""
-        return len(self._plan)
+        return len(self.plan)
 
     @property
     def ready(self) -> bool:
@@ -90,7 +100,7 @@ class Outlook:
 
     def advance(self, ways: int) -> None:
         """Reckon some more ways."""
-        for name, also, share in self._plan[self.reckoned : self.reckoned + ways]:
+        for name, also, share in self.plan[self.reckoned : self.reckoned + ways]:
             way = self._way(self._ways, name, also, share)
             parts, thin = way.parts(SHARES)
             work = self.reckoning.work(1.0 - parts, thin)
@@ -116,6 +126,26 @@ class Outlook:
                 return ways.more(found, share)
         return found
 
+    def ranked(self, ratio: float) -> list[Planned]:
+        """The ways, the best for a share of the work first; those that are not reckoned or do not fit as they were."""
+        losses = [*self._losses(1.0 - ratio), *[np.inf] * (self.ways - self.reckoned)]
+        return [self.plan[place] for place in np.argsort(losses, kind="stable")]
+
+    def place_of_best(self, ratio: float) -> int:
+        """When the way that is best for a share of the work was reckoned; -1 if none fits."""
+        losses = self._losses(1.0 - ratio)
+        place = int(np.argmin(losses))
+        return place if np.isfinite(losses[place]) else -1
+
+    def _losses(self, left: float) -> list[float]:
+        """What each way that is reckoned loses of the matches, if it leaves so much work; infinite if it cannot."""
+        return [
+            np.inf
+            if curve.work[-1] > left + SLACK or curve.work[0] < left - SLACK  # not enough, or too much
+            else float(np.interp(_reaching(curve.work, SHARES, left), SHARES, curve.loss)) + curve.way.doubt
+            for curve in self._curves
+        ]
+
     def drops(self, ratio: float) -> Drops:
         """What to drop so that ``ratio`` of the work is not done: the way that is expected to lose the least.
 
@@ -123,16 +153,10 @@ class Outlook:
         random as well.
         """
         left = 1.0 - ratio
-        best, least = None, np.inf
-        for curve in self._curves:
-            if curve.work[-1] > left + SLACK or curve.work[0] < left - SLACK:
-                continue  # not enough, or too much whatever share it is
-            loss = float(np.interp(_reaching(curve.work, SHARES, left), SHARES, curve.loss))
-            if loss + curve.way.doubt < least:
-                best, least = curve, loss + curve.way.doubt
-        if best is not None:
-            return self._decided(best.way, best.work, left)
-        way = self._ways.more(self._curves[0].way, 0.5 * (1.0 + ratio))
+        place = self.place_of_best(ratio)
+        if place >= 0:
+            return self._decided(self._curves[place].way, self._curves[place].work, left)
+        way = self._ways.more(self._way(self._ways, *self._main), 0.5 * (1.0 + ratio))
         parts, thin = way.parts(SHARES)
         return self._decided(way, self.reckoning.work(1.0 - parts, thin), left)
 
