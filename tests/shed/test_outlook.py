@@ -122,6 +122,14 @@ def test_a_decision_leaves_as_much_work_as_was_asked_for(kind: type[Strategy]) -
         assert reckoned(outlook, ratio)[0] == pytest.approx(max(1.0 - ratio, least), abs=0.04)
 
 
+def test_ways_are_known_where_work_falls() -> None:
+    """Of some ways nearly all has to be dropped before there is much less work; what they lose then rises steeply."""
+    for curve in complete(cepheid.CostAware)._curves:
+        fallen = curve.work[0] - curve.work[-1]
+        assert (np.diff(curve.shares) >= 0).all()
+        assert -np.diff(curve.work).min() <= 0.3 * fallen + 0.01
+
+
 @pytest.mark.parametrize("ratio", [0.1, 0.3, 0.6])
 def test_the_way_that_loses_the_least_is_taken(ratio: float) -> None:
     """As far as can be told from all that was seen; it is judged by the other half of it."""
@@ -166,7 +174,7 @@ def test_little_is_done_in_a_push_and_decisions_stand_until_the_best_ways_are_kn
     following = decisions._outlook
     assert following is not None
     assert STANDBY <= following.reckoned < STANDBY + each
-    assert following.plan[:STANDBY] == first.ranked(20 / STEPS)[:STANDBY]
+    assert following.plan[:STANDBY] == first.promising(20 / STEPS, STANDBY)[:STANDBY]
     assert decisions.changes == changes + 1
     assert decisions.at(20) is not stands
     assert decisions.at(20).kind == stands.kind  # nothing else was seen

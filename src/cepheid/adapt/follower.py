@@ -28,6 +28,9 @@ FOLLOWING = 0.0125
 """No more than about this part of the time is spent on looks, where their number is not given …"""
 SEARCHING = 0.05
 """… and this part where patterns share work: then a plan for all of them is searched for. What is in doubt waits."""
+SUDDEN, BURST = 3.0, 4
+"""A plan that makes so many times the work of an event that it made until the last look may be the wrong one by now. It
+is looked at whatever looks have taken, once so many times the work is done after which a look is due."""
 PAST = 4
 """A change must pay off not only now: what is silent now may be back in the next window, and a plan that begins with it
 is then the worst of all. So the plans are compared by so many of the last looks as well …"""
@@ -173,6 +176,7 @@ class Follower:
         self._memories: dict[Branch, Memory] = {}
         self._asked = 0.0  # when it was last asked how much work was done, in seconds of all pushes
         self._mark: tuple[int, int | None, int] = (0, None, 0)  # events, time and work at the last check
+        self._rate: float | None = None  # work of an event, that of taking it in included, until then
         self.decisions: deque[Decision] = deque(maxlen=DECISIONS)
         self.changed = 0
         self.checks = 0
@@ -206,11 +210,14 @@ class Follower:
         if self.seconds.all - self._asked < ASKING:
             return False
         self._asked = self.seconds.all
+        done, taken = sum(session.work.values()) - work, session.events - events
         if self.checks and self.seconds.overhead > (SEARCHING if session.plans_together else FOLLOWING):
-            return False
+            if self._rate is None or done + EVENT * taken < SUDDEN * self._rate * taken:
+                return False
+            done, taken = done // BURST, taken // BURST
         variables = sum(len(branch.names) for branch in session.plans)
         looks = FIRST_LOOKS if all(branch in self._known for branch in session.plans) else self.checks
-        return enough(sum(session.work.values()) - work, session.events - events, variables, looks)
+        return enough(done, taken, variables, looks)
 
     def _look(self, session: Followed) -> None:
         self.checks += 1
@@ -227,7 +234,13 @@ class Follower:
                 if len(now.branch.variables) > 1:
                     self._check(session, branch, plan, now, work[branch])
                     self._past.setdefault(branch, deque(maxlen=PAST)).append(now)
-        self._mark = session.events, session.now, sum(session.work.values())
+        self._set_mark(session)
+
+    def _set_mark(self, session: Followed) -> None:
+        (events, _, before), work = self._mark, sum(session.work.values())
+        if session.events > events:
+            self._rate = (work - before) / (session.events - events) + EVENT
+        self._mark = session.events, session.now, work
 
     def _forget_all_but(self, branches: Mapping[Branch, object]) -> None:
         """Patterns may have been removed."""
@@ -269,7 +282,7 @@ class Follower:
             for branch, plan in session.plans.items():
                 if plan is not None and branch in estimates and branch not in self._watched:
                     self._watch_alone(session, branch, plan, estimates[branch])
-        self._mark = session.events, session.now, sum(session.work.values())
+        self._set_mark(session)
 
     def _watch_alone(self, session: Followed, branch: Branch, plan: Plan, estimates: Estimates) -> None:
         if _has_choice(branch, plan):

@@ -27,6 +27,20 @@ little."""
 MATCHES, REMEMBERED, TUPLES = 1024, 64, 8
 """So many matches of a branch in a push are looked at, so many of all in a push are remembered; and so many tuples of
 each join."""
+SPREAD = 2654435761
+"""A part of 2**32, the golden one: its multiples are spread evenly over it."""
+
+
+def some_of(count: int, most: int, turn: int) -> slice:
+    """About so many of a row of things, evenly, but not the same places each time.
+
+    The first one, where a single one is taken each time, would not be like the others: matches come in an order.
+
+    >>> [list(range(6))[some_of(6, 2, turn)] for turn in range(3)]
+    [[0, 3], [1, 4], [0, 3]]
+    """
+    step = max(1, -(-count // most))
+    return slice(turn * SPREAD % 2**32 * step >> 32, None, step)
 
 
 def learn_tuples(
@@ -44,7 +58,7 @@ def learn_tuples(
             places = survey.places[line].bin_of(new.lo, new.hi)
             model.born[line] += (COUNTS if control else 1) * np.bincount(places, minlength=BINS)
             if remember:
-                some = new.rows[:: max(1, len(new) // TUPLES)][:TUPLES]
+                some = new.rows[some_of(len(new), TUPLES, model.tuples[line].next)]
                 model.tuples[line].add(survey.paths(node, some, store)[0], len(some))
 
 
@@ -59,24 +73,25 @@ def rooms(found: Mapping[Key, Matches]) -> dict[Key, int]:
 
 def learn_matches(
     model: Model, survey: Survey, key: Key, run: BranchRun, matches: Matches, store: RowStore,
-    weight: float, every: float, room: int,
+    weight: float, every: float, counts: float, room: int,
 ) -> None:  # fmt: skip
     """Which pairs the matches of a run came of; each is worth ``weight``, and they stand for ``every``.
 
-    ``room``: about so many of them are remembered.
+    ``counts``: for which part of them they are counted, as the pairs of this push are. ``room``: about so many are
+    remembered, and each of them for all that it stands for: a push is a push, whether all of it was seen or not.
     """
     if not len(matches):
         return
-    step = -(-len(matches) // MATCHES)
-    if step > 1:
-        matches = matches.take(slice(None, None, step))
+    turn = model.matches.next
+    if len(matches) > MATCHES:
+        matches = matches.take(some_of(len(matches), MATCHES, turn))
     paths, more = survey.match_paths(key, run, matches, store)
     for found in (paths, more):
         for line, bins in found.items():
-            model.saw_completed(line, bins, weight, every / len(matches))
+            model.saw_completed(line, bins, weight, counts * every / len(matches))
     if paths:  # a few of each push, so that those of many pushes are remembered
-        step = -(-len(matches) // room)
-        some = {line: bins[::step] for line, bins in paths.items()}
-        count = len(range(0, len(matches), step))
+        places = some_of(len(matches), room, turn)
+        some = {line: bins[places] for line, bins in paths.items()}
+        count = len(range(*places.indices(len(matches))))
         model.matches.add(some, count, weight * every / count, odd=model.odd)
         model.fresh += count

@@ -192,19 +192,19 @@ class Shedder:
         assert self._survey is not None
         expected: dict[Key, float] = {}
         found = {key: matches for key, matches in found.items() if key[0] not in self.critical and len(matches)}
-        room = rooms(found)
+        room, counts = rooms(found), COUNTS / CONTROL if self._sheds_pairs else 1.0
         for key, matches in found.items():
             shown, every = matches, float(len(matches))
             if self._drops is not None:
                 self.lost.matches += len(matches)
                 expected[key] = every
                 if self._sheds_pairs:
-                    shown, expected[key] = self._control(key, matches, self._drops)
-                    every = expected[key] * COUNTS / CONTROL
+                    shown, every = self._control(key, matches, self._drops)
+                    expected[key] = every
             if self._observes:
                 weight = float(self.strategy.weights.get(key[0], 1.0))
                 learn_matches(
-                    self.model, self._survey, key, self._runs[key], shown, self._store, weight, every, room[key]
+                    self.model, self._survey, key, self._runs[key], shown, self._store, weight, every, counts, room[key]
                 )
         if self.thinning is not None:
             self._lost_events(self.thinning, expected)

@@ -23,9 +23,11 @@ least. Events wait for it."""
 CALM, STANDBY = 8, 3
 """While nothing is dropped, one way in one of so many pushes, and only if the model has seen enough; and only so many,
 to begin with when it is needed: those that were the best until now. The others are reckoned then."""
-REST, MANY = 64, 8
-"""While work is dropped, an outlook stands for so many pushes, the longer the more ways it has, where they are many; at
-first, for a part of the pushes that there were, and one for each of its ways."""
+REST, PART = 32, 8
+"""While work is dropped, an outlook stands for so many pushes; at first, for a part of the pushes that there were, and
+one for each of its ways."""
+AGAIN = 3
+"""So many times only the ways that have promised about as much as the best are reckoned again; then all of them."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -44,6 +46,7 @@ class Decisions:
         self._outlook: Outlook | None = None
         self._next: Outlook | None = None
         self._begun = 0  # at which push the last one was
+        self._again = 0  # how many there were since all ways were reckoned
         self._found: dict[int, Drops] = {}
         self.changes = 0
 
@@ -68,8 +71,7 @@ class Decisions:
         if not busy and (pushes % CALM or not model.settled):
             return
         if model.ready and self._is_due(pushes, busy):
-            first = () if self._outlook is None else self._outlook.ranked(_ratio(step))
-            self._next = Outlook(self._strategy, Reckoning.of(model), self._repetitions, first)
+            self._next = self._following(model, _ratio(step), busy)
             self._begun = pushes
             if self._outlook is not None:
                 return  # enough for this push
@@ -91,8 +93,18 @@ class Decisions:
         ways = self._outlook.ways
         if self._next is not None or (busy and STANDBY < self._outlook.reckoned < ways):
             return False  # first things first
-        rest = min(REST * max(1, ways // MANY), ways + self._begun // 4)
-        return pushes - self._begun >= (rest if busy else 3 * self._begun)
+        return pushes - self._begun >= (min(REST, ways + self._begun // PART) if busy else 3 * self._begun)
+
+    def _following(self, model: Model, ratio: float, busy: bool) -> Outlook:
+        """The next one: of all ways, or, if all were reckoned not long ago, of those that were about as good as the
+        best."""
+        reckoning, last = Reckoning.of(model), self._outlook
+        if last is None:
+            return Outlook(self._strategy, reckoning, self._repetitions)
+        self._again = self._again + 1 if busy and last.ready and self._again < AGAIN else 0
+        if self._again:
+            return Outlook(self._strategy, reckoning, self._repetitions, last.promising(ratio, STANDBY), only=True)
+        return Outlook(self._strategy, reckoning, self._repetitions, last.promising(ratio))
 
     def at(self, step: int) -> Drops:
         """What to drop for a share of the work, in 64ths."""
@@ -131,7 +143,7 @@ class Decisions:
             for name, outlook in self._outlooks().items()
         ]
         decided = sorted(self._found)  # a push in which something is to be decided reckons with nothing else
-        return {"begun": self._begun, "outlooks": outlooks, "decided": decided}
+        return {"begun": self._begun, "again": self._again, "outlooks": outlooks, "decided": decided}
 
     def _outlooks(self) -> dict[str, Outlook]:
         both = {"outlook": self._outlook, "next": self._next}
@@ -144,10 +156,11 @@ class Decisions:
             mine = {key.removeprefix(f"{name} "): array for key, array in arrays.items() if key.startswith(f"{name} ")}
             then = [line.with_work(each) for line, each in zip(lines, evaluations, strict=True)]
             reckoning = Reckoning(then, mine, {int(leaf): count for leaf, count in events})
-            outlook = Outlook(self._strategy, reckoning, self._repetitions, [(n, also, s) for n, also, s in plan])
+            planned = [(way, also, share) for way, also, share in plan]
+            outlook = Outlook(self._strategy, reckoning, self._repetitions, planned, only=True)
             outlook.advance(reckoned)
             found[name] = outlook
-        self._begun = meta["begun"]
+        self._begun, self._again = meta["begun"], meta["again"]
         self._outlook, self._next = found.get("outlook"), found.get("next")
         self._found.clear()
         self.changes += 1

@@ -13,13 +13,14 @@ from typing import TypeAlias
 import numpy as np
 
 from cepheid.shed.drops import ALL, Drops
-from cepheid.shed.model import Numbers
+from cepheid.shed.model import MATCHES, Numbers
 from cepheid.shed.reckoning import Reckoning
 from cepheid.shed.strategies import CostAware, ESpice, HSpice, PSpice, Strategy, WeightedSampling
 from cepheid.shed.ways import Way, Ways
 
 SHARES: Numbers = np.linspace(0.0, 1.0, 9)
-"""What ways are reckoned for; between two of them the rest lies about on a line."""
+"""What ways are reckoned for at first; then for as many that leave work in even steps. Between two of those the rest
+lies about on a line."""
 LEAVES = 6
 """Of so many leaves, those with the most events, it is tried to drop only theirs."""
 OPENING = (0.2, 0.5)
@@ -29,6 +30,8 @@ THINNED = (0.5, 0.8)
 FEW = 100
 """Mixtures are tried where there are no more lines."""
 SLACK = 0.02
+FAR = 0.1
+"""A way that loses so much more of the matches than the best one will not be better soon."""
 LEARNED = ("by_utility", "by_event", "by_promise")
 
 Planned: TypeAlias = tuple[str, str, float]
@@ -40,6 +43,7 @@ class _Curve:
     """Of a way, by share: which part of the work is left, and of the matches lost."""
 
     way: Way
+    shares: Numbers
     work: Numbers
     loss: Numbers
 
@@ -48,12 +52,13 @@ class Outlook:
     """What a strategy decides, by what was known at one time. ``reckoned``: for how many ways.
 
     ``repetitions``: the leaves from which events may be dropped, and how many variables of the patterns read each.
-    ``first``: the ways that are reckoned before the others, if there are such.
+    ``first``: the ways that are reckoned before the others, if there are such; ``only``: and no others.
     """
 
     def __init__(
-        self, strategy: Strategy, reckoning: Reckoning, repetitions: Mapping[int, int], first: Sequence[Planned] = ()
-    ) -> None:
+        self, strategy: Strategy, reckoning: Reckoning, repetitions: Mapping[int, int],
+        first: Sequence[Planned] = (), *, only: bool = False,
+    ) -> None:  # fmt: skip
         self.reckoning = reckoning
         self._ways = Ways(reckoning, repetitions)
         self._halves: list[Ways] = []
@@ -82,8 +87,10 @@ class Outlook:
             case _:
                 raise TypeError(f"shed is a strategy such as cepheid.HSpice(), got {strategy!r}")
         self._main = planned[0]
+        # What was seen of few matches is less sure.
+        self._doubts = (MATCHES / max(1, len(reckoning.arrays["weights"]))) ** 0.5
         early = [way for way in first if way in planned]
-        self.plan: list[Planned] = [*early, *(way for way in planned if way not in early)]
+        self.plan: list[Planned] = early if only else [*early, *(way for way in planned if way not in early)]
 
     @property
     def reckoned(self) -> int:
@@ -102,16 +109,19 @@ class Outlook:
         """Reckon some more ways."""
         for name, also, share in self.plan[self.reckoned : self.reckoned + ways]:
             way = self._way(self._ways, name, also, share)
-            parts, thin = way.parts(SHARES)
-            work = self.reckoning.work(1.0 - parts, thin)
+            shares = _even(self._work(way, SHARES))
+            work = self._work(way, shares)
             # What a way has learned from some windows is judged by the matches of the others: else the one that fits
             # chance best would win.
-            loss = np.zeros(len(SHARES))
+            loss = np.zeros(len(shares))
             for is_even, half in enumerate(self._halves):
-                if way.doubt:
-                    parts, thin = self._way(half, name, also, share).parts(SHARES)
+                parts, thin = (self._way(half, name, also, share) if way.doubt else way).parts(shares)
                 loss += self.reckoning.loss(1.0 - parts, thin, odd=bool(is_even)) / 2
-            self._curves.append(_Curve(way, work, loss))
+            self._curves.append(_Curve(way, shares, work, loss))
+
+    def _work(self, way: Way, shares: Numbers) -> Numbers:
+        parts, thin = way.parts(shares)
+        return self.reckoning.work(1.0 - parts, thin)
 
     def _way(self, ways: Ways, name: str, also: str = "", share: float = 0.0) -> Way:
         found = self._made.get((id(ways), name))
@@ -126,10 +136,13 @@ class Outlook:
                 return ways.more(found, share)
         return found
 
-    def ranked(self, ratio: float) -> list[Planned]:
-        """The ways, the best for a share of the work first; those that are not reckoned or do not fit as they were."""
-        losses = [*self._losses(1.0 - ratio), *[np.inf] * (self.ways - self.reckoned)]
-        return [self.plan[place] for place in np.argsort(losses, kind="stable")]
+    def promising(self, ratio: float, fewest: int | None = None) -> list[Planned]:
+        """The ways, the best for a share of the work first; if ``fewest`` is said, so many and those about as good."""
+        losses = np.array([*self._losses(1.0 - ratio), *[np.inf] * (self.ways - self.reckoned)])
+        order = np.argsort(losses, kind="stable")
+        if fewest is not None:
+            order = order[: max(fewest, np.count_nonzero(losses <= losses.min() + FAR))]
+        return [self.plan[place] for place in order]
 
     def place_of_best(self, ratio: float) -> int:
         """When the way that is best for a share of the work was reckoned; -1 if none fits."""
@@ -142,7 +155,8 @@ class Outlook:
         return [
             np.inf
             if curve.work[-1] > left + SLACK or curve.work[0] < left - SLACK  # not enough, or too much
-            else float(np.interp(_reaching(curve.work, SHARES, left), SHARES, curve.loss)) + curve.way.doubt
+            else float(np.interp(_reaching(curve.work, SHARES, left), SHARES, curve.loss))
+            + self._doubts * curve.way.doubt
             for curve in self._curves
         ]
 
@@ -155,21 +169,32 @@ class Outlook:
         left = 1.0 - ratio
         place = self.place_of_best(ratio)
         if place >= 0:
-            return self._decided(self._curves[place].way, self._curves[place].work, left)
+            curve = self._curves[place]
+            return self._decided(curve.way, curve.shares, curve.work, left)
         way = self._ways.more(self._way(self._ways, *self._main), 0.5 * (1.0 + ratio))
-        parts, thin = way.parts(SHARES)
-        return self._decided(way, self.reckoning.work(1.0 - parts, thin), left)
+        return self._decided(way, SHARES, self._work(way, SHARES), left)
 
-    def _decided(self, way: Way, work: Numbers, left: float) -> Drops:
+    def _decided(self, way: Way, shares: Numbers, work: Numbers, left: float) -> Drops:
         """As much of a way as is enough, found between two of the shares for which it is known."""
-        about = _reaching(work, SHARES, left)
-        place = int(np.searchsorted(SHARES, about))
-        between = np.linspace(SHARES[max(place - 1, 0)], SHARES[place], 5)
-        parts, thin = way.parts(between)
-        share = np.array([_reaching(self.reckoning.work(1.0 - parts, thin), between, left)])
-        parts, thin = way.parts(share)
+        about = _reaching(work, shares, left)
+        place = int(np.searchsorted(shares, about))
+        between = np.linspace(shares[max(place - 1, 0)], shares[place], 5)
+        parts, thin = way.parts(np.array([_reaching(self._work(way, between), between, left)]))
         levels = np.rint(parts[:, :, 0] * ALL).astype(np.int64)
         return Drops(way.kind, levels, way.alike, {leaf: float(part[0]) for leaf, part in thin.items()})
+
+
+def _even(work: Numbers) -> Numbers:
+    """Shares that leave work in even steps, given what is left for ``SHARES``: none of it and all of it among them."""
+    falling = np.minimum.accumulate(work)
+    steps = np.linspace(falling[0], falling[-1], len(SHARES))
+    found = np.interp(-steps, -falling, SHARES)
+    found[0], found[-1] = SHARES[0], SHARES[-1]
+    return found
+
+
+def _loss_at(curve: _Curve, left: float) -> float:
+    return float(np.interp(_reaching(curve.work, curve.shares, left), curve.shares, curve.loss))
 
 
 def _reaching(work: Numbers, shares: Numbers, left: float) -> float:

@@ -14,7 +14,7 @@ from cepheid.shed.reckoning import Reckoning, Thin
 
 NEAR = (1.0, 2.0, 3.0, 2.0, 1.0)
 """A place is judged with its neighbours, which are much like it."""
-DOUBT, FEWER, COARSE, MIXED = 0.01, 0.03, 0.04, 0.02
+DOUBT, FEWER, COARSE, MIXED = 0.01, 0.02, 0.03, 0.02
 """What depends on utilities must promise so much more than what does not: they are only known from what was seen. What
 tells fewer pairs apart, events from windows and still more partial matches, more than that: it is easier to judge, and
 as a rule no better. And what is mixed of two ways, more than each of them: of many ways, the one that promises the most
