@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,22 @@ def test_without_caution_what_is_better_now_is_taken(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(follower, "WORTH", 1e9)
     assert not silent_for_a_while(4.0)
     assert silent_for_a_while(4.0, cautious=False)
+
+
+@pytest.mark.parametrize(
+    ("events", "work", "due"),
+    [(10_000, 200, False), (10_000, 2_000, True), (100, 20_000, False)],
+    ids=["as before", "much more", "much more, of a few events"],
+)
+def test_where_much_more_work_is_made_it_is_looked_at_sooner(events: int, work: int, due: bool) -> None:
+    """Though looks have taken all the time that they may: a plan that is the worst of all by now costs more."""
+    following = follower.Adapting(cepheid.Invariant(), "greedy").follow()
+    following.checks, following.seconds.planning, following.seconds.all = 1, 0.05, 1.0
+    following._mark, following._rate = (1_000, 0, 50_000), 400.0
+    session: Any = SimpleNamespace(
+        events=1_000 + events, work={"branch": 50_000 + work * events}, plans={}, plans_together=False
+    )
+    assert following._is_time(session) == due
 
 
 def test_what_is_gone_is_forgotten() -> None:
