@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -41,7 +43,7 @@ def observed() -> Model:
         if state == "s2":
             for line, position in contributed:
                 model.saw_completed(line, np.array([position]))
-        model.windows += 1
+        model.passed(1)
     return model
 
 
@@ -186,3 +188,15 @@ def test_matches_of_pairs_that_were_never_seen_say_nothing_of_others() -> None:
         model.saw_completed(line, np.array([1, 1, 2]), count=1000.0)
     assert model.completions()[0].max() < 30
     assert model.completions()[1].tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize("windows", [0.25, 1.0, 18.0, 62.3])
+def test_half_of_what_is_seen_is_judged_by_the_other_half_however_long_pushes_are(windows: float) -> None:
+    model = Model(bins=4)
+    found = []
+    for _ in range(80):
+        found.append(model.odd)
+        model.passed(windows)
+    assert sum(found) == len(found) // 2
+    turns = sum(one != other for one, other in pairwise(found))
+    assert turns == pytest.approx(80 * min(1.0, windows), abs=1)

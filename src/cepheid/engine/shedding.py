@@ -255,7 +255,7 @@ class Shedder:
         now = self._intake.newest
         before, self._latest = self._latest, now
         if before is not None and now is not None:
-            self.model.windows += looked_at * max(0, now - before) / self._survey.window
+            self.model.passed(looked_at * max(0, now - before) / self._survey.window)
         if self.model.observed >= self.strategy.observations and self.model.windows > FEWEST:
             self._survey.measure(self.model)
             self.model.make()

@@ -145,6 +145,8 @@ class Model:
     worth: Numbers = field(init=False)  # the same, by the weights of their patterns
     odd_worth: Numbers = field(init=False)  # … in every other window
     windows: float = 0.0  # of the time that was looked at
+    odd: bool = False  # whether this is every other window, or push if it is longer: some are judged by the others
+    since: float = 0.0  # windows since it was last the other way round
     pushes: float = 0.0  # in it
     observed: float = 0.0  # pairs, since the model was last made
     ready: bool = False
@@ -206,10 +208,12 @@ class Model:
         if self.odd:
             self.odd_worth[line] += weight * found
 
-    @property
-    def odd(self) -> bool:
-        """Whether this window is one of every other: what is learned in some is judged by the others."""
-        return int(self.windows) % 2 == 1
+    def passed(self, windows: float) -> None:
+        """So much of the time was looked at."""
+        self.windows += windows
+        self.since += windows
+        if self.since >= 1.0:
+            self.odd, self.since = not self.odd, 0.0
 
     def make(self) -> None:
         """Use what was seen from now on, and let it fade as more is seen."""
@@ -274,6 +278,8 @@ class Model:
     def meta(self) -> dict[str, Any]:
         return {
             "windows": self.windows,
+            "odd": self.odd,
+            "since": self.since,
             "pushes": self.pushes,
             "observed": self.observed,
             "ready": self.ready,
@@ -293,5 +299,6 @@ class Model:
             sample.paths[: len(found)], sample.weights[: len(found)] = found, arrays[f"weights {place}"]
             sample.odd[: len(found)] = arrays[f"odd {place}"]
         self.windows, self.observed, self.ready = meta["windows"], meta["observed"], meta["ready"]
+        self.odd, self.since = meta["odd"], meta["since"]
         self.fresh, self.settled, self.pushes = meta["fresh"], meta["settled"], meta["pushes"]
         self.events = {int(leaf): count for leaf, count in meta["events"]}

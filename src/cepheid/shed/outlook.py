@@ -30,6 +30,9 @@ THINNED = (0.5, 0.8)
 FEW = 100
 """Mixtures are tried where there are no more lines."""
 SLACK = 0.02
+MORE = (0.0, 0.05, 0.1)
+"""What is saved is not known exactly. So ways are compared by what they lose where so much more has to be dropped, too:
+one that can be had for a little more is better than one that is the best until everything is lost."""
 FAR = 0.1
 """A way that loses so much more of the matches than the best one will not be better soon."""
 LEARNED = ("by_utility", "by_event", "by_promise")
@@ -151,7 +154,8 @@ class Outlook:
         return place if np.isfinite(losses[place]) else -1
 
     def _losses(self, left: float) -> list[float]:
-        """What each way that is reckoned loses of the matches, if it leaves so much work; infinite if it cannot."""
+        """What each way that is reckoned loses of the matches, if it leaves so much work, or less; infinite if it
+        cannot."""
         return [
             np.inf
             if curve.work[-1] > left + SLACK or curve.work[0] < left - SLACK  # not enough, or too much
