@@ -23,10 +23,10 @@ least. Events wait for it."""
 CALM, STANDBY = 8, 3
 """While nothing is dropped, one way in one of so many pushes, and only if the model has seen enough; and only so many,
 to begin with when it is needed: those that were the best until now. The others are reckoned then."""
-REST, PART = 32, 8
+REST, PART = 64, 8
 """While work is dropped, an outlook stands for so many pushes; at first, for a part of the pushes that there were, and
 one for each of its ways."""
-AGAIN = 3
+AGAIN = 7
 """So many times only the ways that have promised about as much as the best are reckoned again; then all of them."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]
