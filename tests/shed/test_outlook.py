@@ -195,6 +195,33 @@ def test_a_way_that_is_known_later_and_is_better_is_taken_then_and_there() -> No
     assert decisions.at(20).kind == complete_.drops(20 / STEPS).kind
 
 
+def test_where_none_of_few_ways_drops_enough_all_of_them_are_reckoned() -> None:
+    """The share can rise while only those ways are known that were the best for a smaller one."""
+    model, repetitions = learned()
+    decisions = Decisions(cepheid.CostAware())
+    decisions.forget(model, repetitions)
+    little, much, push = 10, 63, 1
+    while decisions._outlook is None or decisions._outlook.of_all_ways or not decisions._outlook.ready:
+        decisions.advance(model, push, step=little)
+        decisions.at(little)
+        push += 1
+    few = decisions._outlook
+    assert few.has_way(little / STEPS)
+    assert not few.has_way(much / STEPS)
+    decisions.at(much)
+    decisions.advance(model, push, step=much)
+    assert decisions._next is not None
+    assert decisions._next.of_all_ways
+    for later in range(push + 1, push + decisions._next.ways):
+        decisions.advance(model, later, step=much)
+        decisions.at(much)
+    whole = decisions._outlook
+    assert whole.of_all_ways
+    assert whole.ready
+    assert not whole.has_way(much / STEPS)  # so much cannot be dropped by any; to reckon again would not help
+    assert decisions._next is None
+
+
 def test_while_nothing_is_dropped_only_what_is_needed_at_first_is_reckoned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

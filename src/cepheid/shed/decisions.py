@@ -70,8 +70,8 @@ class Decisions:
             return
         if not busy and (pushes % CALM or not model.settled):
             return
-        if model.ready and self._is_due(pushes, busy):
-            self._next = self._following(model, _ratio(step), busy)
+        if model.ready and self._is_due(pushes, _ratio(step)):
+            self._next = self._following(model, _ratio(step))
             self._begun = pushes
             if self._outlook is not None:
                 return  # enough for this push
@@ -86,22 +86,26 @@ class Decisions:
             self._outlook, self._next = growing, None
             self._void(list(self._found))
 
-    def _is_due(self, pushes: int, busy: bool) -> bool:
-        """While nothing is dropped, ever more rarely; then soon, if it is not of just now, and if it has few ways."""
-        if self._outlook is None:
+    def _is_due(self, pushes: int, ratio: float) -> bool:
+        """While nothing is dropped, ever more rarely; then soon, if it is not of just now, and if it has few ways; at
+        once, if none of its few ways drops as much as has to be dropped by now."""
+        last = self._outlook
+        if last is None:
             return True
-        ways = self._outlook.ways
-        if self._next is not None or (busy and STANDBY < self._outlook.reckoned < ways):
+        if self._next is not None or (ratio and STANDBY < last.reckoned < last.ways):
             return False  # first things first
-        return pushes - self._begun >= (min(REST, ways + self._begun // PART) if busy else 3 * self._begun)
+        if ratio and not last.of_all_ways and not last.has_way(ratio):
+            return True
+        return pushes - self._begun >= (min(REST, last.ways + self._begun // PART) if ratio else 3 * self._begun)
 
-    def _following(self, model: Model, ratio: float, busy: bool) -> Outlook:
+    def _following(self, model: Model, ratio: float) -> Outlook:
         """The next one: of all ways, or, if all were reckoned not long ago, of those that were about as good as the
         best."""
         reckoning, last = Reckoning.of(model), self._outlook
         if last is None:
             return Outlook(self._strategy, reckoning, self._repetitions)
-        self._again = self._again + 1 if busy and last.ready and self._again < AGAIN else 0
+        again = ratio and last.ready and last.has_way(ratio) and self._again < AGAIN
+        self._again = self._again + 1 if again else 0
         if self._again:
             return Outlook(self._strategy, reckoning, self._repetitions, last.promising(ratio, STANDBY), only=True)
         return Outlook(self._strategy, reckoning, self._repetitions, last.promising(ratio))

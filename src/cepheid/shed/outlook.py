@@ -21,6 +21,7 @@ from cepheid.shed.ways import Way, Ways
 SHARES: Numbers = np.linspace(0.0, 1.0, 9)
 """What ways are reckoned for at first; then for as many that leave work in even steps. Between two of those the rest
 lies about on a line."""
+STEPS: Numbers = np.arange(float(len(SHARES)))
 LEAVES = 6
 """Of so many leaves, those with the most events, it is tried to drop only theirs."""
 OPENING = (0.2, 0.5)
@@ -30,9 +31,6 @@ THINNED = (0.5, 0.8)
 FEW = 100
 """Mixtures are tried where there are no more lines."""
 SLACK = 0.02
-MORE = (0.0, 0.05, 0.1)
-"""What is saved is not known exactly. So ways are compared by what they lose where so much more has to be dropped, too:
-one that can be had for a little more is better than one that is the best until everything is lost."""
 FAR = 0.1
 """A way that loses so much more of the matches than the best one will not be better soon."""
 LEARNED = ("by_utility", "by_event", "by_promise")
@@ -94,6 +92,7 @@ class Outlook:
         self._doubts = (MATCHES / max(1, len(reckoning.arrays["weights"]))) ** 0.5
         early = [way for way in first if way in planned]
         self.plan: list[Planned] = early if only else [*early, *(way for way in planned if way not in early)]
+        self.of_all_ways = len(self.plan) == len(planned)
 
     @property
     def reckoned(self) -> int:
@@ -153,13 +152,19 @@ class Outlook:
         place = int(np.argmin(losses))
         return place if np.isfinite(losses[place]) else -1
 
+    def has_way(self, ratio: float) -> bool:
+        """Whether one that is reckoned drops so much."""
+        return self.place_of_best(ratio) >= 0
+
     def _losses(self, left: float) -> list[float]:
-        """What each way that is reckoned loses of the matches, if it leaves so much work, or less; infinite if it
-        cannot."""
+        """What each way that is reckoned loses of the matches, if it leaves so much work; infinite if it cannot.
+
+        It is known for steps, by number, between two of which work and loss both lie about on a line.
+        """
         return [
             np.inf
             if curve.work[-1] > left + SLACK or curve.work[0] < left - SLACK  # not enough, or too much
-            else float(np.interp(_reaching(curve.work, SHARES, left), SHARES, curve.loss))
+            else float(np.interp(_reaching(curve.work, STEPS, left), STEPS, curve.loss))
             + self._doubts * curve.way.doubt
             for curve in self._curves
         ]
@@ -195,10 +200,6 @@ def _even(work: Numbers) -> Numbers:
     found = np.interp(-steps, -falling, SHARES)
     found[0], found[-1] = SHARES[0], SHARES[-1]
     return found
-
-
-def _loss_at(curve: _Curve, left: float) -> float:
-    return float(np.interp(_reaching(curve.work, curve.shares, left), curve.shares, curve.loss))
 
 
 def _reaching(work: Numbers, shares: Numbers, left: float) -> float:
