@@ -7,9 +7,10 @@ planning took, for each way to decide. Means over five pattern sets.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
-from benchmarks._adaptive import METHODS, REPEATS, SETS, SIZES, STOCKS, cases_of, compare, plot_methods
+from benchmarks._adaptive import METHODS, PATTERNS, REPEATS, SETS, SIZES, STOCKS, cases_of, compare, plot_methods
 from cepheid.cli.bench import Result, Steps
 
 if TYPE_CHECKING:
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 
 
 def run(quick: bool, progress: Steps) -> Result:
-    sizes, events, repeats = ((3, 6), 6_000, 1) if quick else (SIZES, 60_000, REPEATS)
-    cases = [c for patterns in SETS for size in sizes for c in cases_of(STOCKS, patterns, size, events)]
+    sizes, seeds, events, repeats = ((3, 6), 1, 6_000, 1) if quick else (SIZES, PATTERNS, 60_000, REPEATS)
+    kinds = itertools.product(sizes, range(seeds), SETS)
+    cases = [c for size, seed, patterns in kinds for c in cases_of(STOCKS, patterns, size, events, seed)]
     return compare(STOCKS, cases, METHODS, repeats, progress)
 
 

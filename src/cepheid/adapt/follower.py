@@ -28,9 +28,9 @@ FOLLOWING = 0.0125
 """No more than about this part of the time is spent on looks, where their number is not given …"""
 SEARCHING = 0.05
 """… and this part where patterns share work: then a plan for all of them is searched for. What is in doubt waits."""
-SUDDEN, BURST = 3.0, 4
+SUDDEN, BURST = 3.0, 8
 """A plan that makes so many times the work of an event that it made until the last look may be the wrong one by now. It
-is looked at whatever looks have taken, once so many times the work is done after which a look is due."""
+is looked at whatever looks have taken, and so many times as soon as else. The next such look needs as much again."""
 PAST = 4
 """A change must pay off not only now: what is silent now may be back in the next window, and a plan that begins with it
 is then the worst of all. So the plans are compared by so many of the last looks as well …"""
@@ -211,10 +211,10 @@ class Follower:
             return False
         self._asked = self.seconds.all
         done, taken = sum(session.work.values()) - work, session.events - events
-        if self.checks and self.seconds.overhead > (SEARCHING if session.plans_together else FOLLOWING):
-            if self._rate is None or done + EVENT * taken < SUDDEN * self._rate * taken:
-                return False
-            done, taken = done // BURST, taken // BURST
+        if self._rate is not None and done + EVENT * taken > SUDDEN * self._rate * taken:
+            done, taken = BURST * done, BURST * taken
+        elif self.checks and self.seconds.overhead > (SEARCHING if session.plans_together else FOLLOWING):
+            return False
         variables = sum(len(branch.names) for branch in session.plans)
         looks = FIRST_LOOKS if all(branch in self._known for branch in session.plans) else self.checks
         return enough(done, taken, variables, looks)
@@ -359,7 +359,7 @@ class Follower:
         old, new = zip(*(_costs(plan, answer, then, scale) for then in looks), strict=True)
         times = list(map(_times, old, new))
         # In a sum, one busy window would outweigh all others.
-        lasts = np.exp(np.log(times).mean()) > WORTH if len(times) > PAST else len(times) == 1
+        lasts = np.exp(np.log(times).mean()) > WORTH
         before, after = _with_recent(old), _with_recent(new)
         return before, after, _is_worth(before, after) and bool(lasts or times[-1] > LARGE)
 

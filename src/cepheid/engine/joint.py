@@ -134,7 +134,7 @@ class Joint:
             beyond, good = self._ways(side, other), self._good(min(root, other), max(root, other))
             if beyond is None or good is None:
                 return None
-            found = found * ((good if root < other else good.T) @ beyond)
+            found = found * (good @ beyond if root < other else beyond @ good)
         return found
 
     def _good_pairs(self, x: str, y: str) -> Mask | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, lru_cache
 
 from cepheid.pattern.normal import Branch, ConditionKind, Negation, Variable
 from cepheid.pattern.order import transitive_closure
@@ -16,6 +16,39 @@ PAIR = 0.2
 APART = 3
 """… and so many times as long where neither is a single event. Those lie between two events of the other side, and only
 they are looked at; of longer ones, all that begin in the window are."""
+
+
+class _Shape:
+    """What of a branch does not depend on the stream: its order, and the variables that conditions connect."""
+
+    def __init__(self, order: frozenset[tuple[str, str]], connected: tuple[frozenset[str], ...]) -> None:
+        self._before: dict[str, set[str]] = {}
+        for earlier, later in transitive_closure(order):
+            self._before.setdefault(later, set()).add(earlier)
+        self._connected = connected
+        self.extensions = cache(self._linear_extensions)
+        self.parts = cache(self._parts)
+
+    def _linear_extensions(self, subset: frozenset[str]) -> int:
+        """In how many orders the variables can come: one of those that nothing must follow comes last."""
+        if len(subset) <= 1:
+            return 1
+        last = [v for v in subset if not any(v in self._before.get(other, ()) for other in subset)]
+        return sum(self.extensions(subset - {v}) for v in last)
+
+    def _parts(self, subset: frozenset[str]) -> list[frozenset[str]]:
+        """The parts of a subset that conditions hold together."""
+        parts = [frozenset({name}) for name in subset]
+        for needed in self._connected:
+            if needed <= subset:
+                touched = [part for part in parts if part & needed]
+                parts = [part for part in parts if not part & needed]
+                parts.append(frozenset().union(*touched))
+        return parts
+
+
+_shape_of = lru_cache(maxsize=1024)(_Shape)
+"""It is asked for at each look at a stream."""
 
 
 class Cardinality:
@@ -31,10 +64,8 @@ class Cardinality:
         self._joint = estimates.joint
         self._counts = {v.name: _count(v, branch, estimates) for v in branch.variables}
         self._same_partition = estimates.same_partition
-        self._before: dict[str, set[str]] = {v.name: set() for v in branch.variables}
-        for earlier, later in transitive_closure(branch.order):
-            if earlier in self._before and later in self._before:
-                self._before[later].add(earlier)
+        shape = _shape_of(branch.order, tuple(self._conditions))
+        self._extensions, self._connected = shape.extensions, shape.parts
         self._negations = [
             (
                 frozenset().union(n.after, n.before, *(c.variables - {n.name} for c in n.conditions)),
@@ -50,7 +81,6 @@ class Cardinality:
         ]
         self.of = cache(self._of)
         self.step = cache(self._step)
-        self._extensions = cache(self._linear_extensions)
 
     def _of(self, subset: frozenset[str]) -> float:
         """Π W·r_i · Π sel_ij over the subset, times the chance that the events come in the order that SEQ demands.
@@ -98,23 +128,6 @@ class Cardinality:
             else:
                 chance *= joint * math.factorial(len(part)) / self._extensions(part)
         return chance
-
-    def _connected(self, subset: frozenset[str]) -> list[frozenset[str]]:
-        """The parts of a subset that conditions hold together."""
-        parts = [frozenset({name}) for name in subset]
-        for needed in self._conditions:
-            if needed <= subset:
-                touched = [part for part in parts if part & needed]
-                parts = [part for part in parts if not part & needed]
-                parts.append(frozenset().union(*touched))
-        return parts
-
-    def _linear_extensions(self, subset: frozenset[str]) -> int:
-        """In how many orders the variables can come: one of those that nothing must follow comes last."""
-        if len(subset) <= 1:
-            return 1
-        last = [v for v in subset if not any(v in self._before[other] for other in subset)]
-        return sum(self._extensions(subset - {v}) for v in last)
 
 
 def _struck(negation: Negation, estimates: Estimates) -> float:
