@@ -318,8 +318,10 @@ class Follower:
             old, new = _costs(plan, answer, now, scale)
             pays_off = new < old and not self._adapting.policy.cautious
             if answer != plan and self._adapting.policy.cautious and _is_worth(old, new):
-                sure = _expected(branch, session.estimates(SURE)[branch])
-                old, new, pays_off = self._compared(branch, plan, answer, sure, scale)
+                pays_off = self._compared(branch, plan, answer, now, scale)[2]
+                if pays_off:  # to be sure takes longer than the rest of the look
+                    sure = _expected(branch, session.estimates(SURE)[branch])
+                    old, new, pays_off = self._compared(branch, plan, answer, sure, scale)
         judged = None
         if pays_off:
             started = time.perf_counter()
