@@ -68,6 +68,7 @@ def test_a_table_a_csv_and_a_plot(folder: Path, tmp_path: Path) -> None:
     assert "How long is a piece of string?" in result.stdout
     assert "measured [once]" in result.stdout
     assert "Python" in result.stdout
+    assert result.stderr.splitlines() == ["1 of 4: 0", "2 of 4: 1", "3 of 4: 2", "4 of 4: 3"]
     lines = (out / "string-length.csv").read_text(encoding="utf-8").splitlines()
     said = [line for line in lines if line.startswith("#")]
     assert said[:2] == ["# How long is a piece of string?", "# command: cepheid bench string-length"]

@@ -160,15 +160,18 @@ def _load(benchmark: Benchmark) -> ModuleType:
 
 
 class _Bar:
-    """Steps on a terminal."""
+    """Steps on a terminal; a line for each, if it is none: some benchmarks take hours."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
     def __call__(self, steps: Sequence[T], describe: Callable[[T], str] = str) -> Iterator[T]:
         task = self._progress.add_task("", total=len(steps))
-        for step in steps:
+        for place, step in enumerate(steps, 1):
             self._progress.update(task, description=describe(step))
+            if self._progress.disable:
+                said = f"{place} of {len(steps)}: {describe(step)}"
+                self._progress.console.print(said, markup=False, highlight=False)
             yield step
             self._progress.advance(task)
 
