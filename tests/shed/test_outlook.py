@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -135,6 +136,18 @@ def test_the_way_that_loses_the_least_is_taken(ratio: float) -> None:
     """As far as can be told from all that was seen; it is judged by the other half of it."""
     *others, chosen = (reckoned(complete(kind), ratio)[1] for kind in KINDS)
     assert chosen <= min(others) + COARSE + 0.02
+
+
+def test_a_way_that_is_good_until_everything_is_lost_is_not_taken_there() -> None:
+    """How much has to be dropped changes all the time."""
+    outlook = complete(cepheid.CostAware)
+    steep, even = (replace(curve, way=replace(curve.way, doubt=0.0)) for curve in outlook._curves[:2])
+    work = np.linspace(1.0, 0.2, 9)
+    steep = replace(steep, work=work, loss=np.where(work >= 0.5, 0.0, 1.0))
+    even = replace(even, work=work, loss=np.linspace(0.0, 0.4, 9))
+    outlook._curves = [steep, even]
+    assert outlook.place_of_best(0.3) == 0
+    assert outlook.place_of_best(0.48) == 1, "though it loses nothing yet"
 
 
 @pytest.mark.parametrize("ratio", [0.2, 0.4, 0.5, 0.6])

@@ -22,6 +22,7 @@ SHARES: Numbers = np.linspace(0.0, 1.0, 9)
 """What ways are reckoned for at first; then for as many that leave work in even steps. Between two of those the rest
 lies about on a line."""
 STEPS: Numbers = np.arange(float(len(SHARES)))
+"""Their numbers. Between two steps, work and loss both lie about on a line."""
 LEAVES = 6
 """Of so many leaves, those with the most events, it is tried to drop only theirs."""
 OPENING = (0.2, 0.5)
@@ -31,6 +32,9 @@ THINNED = (0.5, 0.8)
 FEW = 100
 """Mixtures are tried where there are no more lines."""
 SLACK = 0.02
+MORE = (0.0, 0.05, 0.1)
+"""How much has to be dropped changes all the time. So ways are compared by what they lose where so much more has to be,
+too: one that can be had for a little more is better than one that is the best until everything is lost."""
 FAR = 0.1
 """A way that loses so much more of the matches than the best one will not be better soon."""
 LEARNED = ("by_utility", "by_event", "by_promise")
@@ -47,6 +51,10 @@ class _Curve:
     shares: Numbers
     work: Numbers
     loss: Numbers
+
+    def loss_at(self, left: float) -> float:
+        """Of so much work that is left, or of all that it can drop."""
+        return float(np.interp(_reaching(self.work, STEPS, left), STEPS, self.loss))
 
 
 class Outlook:
@@ -157,15 +165,12 @@ class Outlook:
         return self.place_of_best(ratio) >= 0
 
     def _losses(self, left: float) -> list[float]:
-        """What each way that is reckoned loses of the matches, if it leaves so much work; infinite if it cannot.
-
-        It is known for steps, by number, between two of which work and loss both lie about on a line.
-        """
+        """What each way that is reckoned loses of the matches, if it leaves so much work, or a little less; infinite if
+        it cannot."""
         return [
             np.inf
             if curve.work[-1] > left + SLACK or curve.work[0] < left - SLACK  # not enough, or too much
-            else float(np.interp(_reaching(curve.work, STEPS, left), STEPS, curve.loss))
-            + self._doubts * curve.way.doubt
+            else float(np.mean([curve.loss_at(left - more) for more in MORE])) + self._doubts * curve.way.doubt
             for curve in self._curves
         ]
 
