@@ -129,7 +129,7 @@ def timeline(
     >>> pattern = "PATTERN SEQ(A a, B b, C c) WHERE a.change < b.change AND b.change < c.change WITHIN 3 minutes"
     >>> found = timeline(pattern, quotes, planner="greedy", check_every="10 minutes")
     >>> found.stretches[20].plans, found.stretches[-1].plans
-    (('((a ⋈ c) ⋈ b)',), ('((a ⋈ b) ⋈ c)',))
+    (('((c ⋈ b) ⋈ a)',), ('((a ⋈ b) ⋈ c)',))
     """
     engine, table = prepare(
         patterns, events, time=time, type=type, tie_breaker=tie_breaker, planner=planner, order=order, adapt=adapt,
