@@ -6,9 +6,8 @@ for shares from none to all, a few ways in each push. A decision looks up the re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
@@ -23,24 +22,10 @@ SHARES: Numbers = np.linspace(0.0, 1.0, 9)
 lies about on a line."""
 STEPS: Numbers = np.arange(float(len(SHARES)))
 """Their numbers. Between two steps, work and loss both lie about on a line."""
-LEAVES = 6
-"""Of so many leaves, those with the most events, it is tried to drop only theirs."""
-OPENING = (0.2, 0.5)
-"""So many of the events that open partial matches may be dropped, before other pairs are."""
-THINNED = (0.5, 0.8)
-"""Where all that a way can drop is not enough: so much of it, and then events at random."""
-FEW = 100
-"""Mixtures are tried where there are no more lines."""
 SLACK = 0.02
 MORE = (0.0, 0.05, 0.1)
 """How much has to be dropped changes all the time. So ways are compared by what they lose where so much more has to be,
 too: one that can be had for a little more is better than one that is the best until everything is lost."""
-FAR = 0.1
-"""A way that loses so much more of the matches than the best one will not be better soon."""
-LEARNED = ("by_utility", "by_event", "by_promise")
-
-Planned: TypeAlias = tuple[str, str, float]
-"""A way that is to be reckoned: its name, what is dropped as well, and how much of it."""
 
 
 @dataclass(frozen=True)
@@ -61,46 +46,30 @@ class Outlook:
     """What a strategy decides, by what was known at one time. ``reckoned``: for how many ways.
 
     ``repetitions``: the leaves from which events may be dropped, and how many variables of the patterns read each.
-    ``first``: the ways that are reckoned before the others, if there are such; ``only``: and no others.
     """
 
-    def __init__(
-        self, strategy: Strategy, reckoning: Reckoning, repetitions: Mapping[int, int],
-        first: Sequence[Planned] = (), *, only: bool = False,
-    ) -> None:  # fmt: skip
+    def __init__(self, strategy: Strategy, reckoning: Reckoning, repetitions: Mapping[int, int]) -> None:
         self.reckoning = reckoning
         self._ways = Ways(reckoning, repetitions)
         self._halves: list[Ways] = []
-        self._repetitions = repetitions
-        self._made: dict[tuple[int, str], Way] = {}
         self._curves: list[_Curve] = []
         match strategy:
             case HSpice():
-                planned = [("by_utility", "", 0.0)]
+                self._makes = [Ways.by_utility]
             case ESpice():
-                planned = [("by_event", "", 0.0)]
+                self._makes = [Ways.by_event]
             case PSpice():
-                planned = [("by_promise", "", 0.0)]
+                self._makes = [Ways.by_promise]
             case WeightedSampling():
-                planned = [("by_type", "", 0.0)]
+                self._makes = [Ways.by_type]
             case CostAware():
                 odd = reckoning.odd_worth
                 self._halves = [Ways(reckoning, repetitions, worth) for worth in (odd, reckoning.worth - odd)]
-                opening = ["by_opening"] if self._way(self._ways, "by_opening").parts(np.ones(1))[0].any() else []
-                mixtures = [("opening", share) for share in OPENING if opening] + [("thinned", s) for s in THINNED]
-                leaves = sorted(repetitions, key=lambda leaf: (-reckoning.events.get(leaf, 0.0), leaf))[:LEAVES]
-                planned = [
-                    *((name, "", 0.0) for name in (*LEARNED, *opening, "by_type", *map(str, leaves))),
-                    *((name, *mixture) for mixture in mixtures for name in LEARNED if len(reckoning.lines) <= FEW),
-                ]
+                self._makes = [Ways.by_utility, Ways.by_event, Ways.by_promise, Ways.by_type]
             case _:
                 raise TypeError(f"shed is a strategy such as cepheid.HSpice(), got {strategy!r}")
-        self._main = planned[0]
         # What was seen of few matches is less sure.
         self._doubts = (MATCHES / max(1, len(reckoning.arrays["weights"]))) ** 0.5
-        early = [way for way in first if way in planned]
-        self.plan: list[Planned] = early if only else [*early, *(way for way in planned if way not in early)]
-        self.of_all_ways = len(self.plan) == len(planned)
 
     @property
     def reckoned(self) -> int:
@@ -109,7 +78,7 @@ class Outlook:
     @property
     def ways(self) -> int:
         """To be reckoned in all."""
-        return len(self.plan)
+        return len(self._makes)
 
     @property
     def ready(self) -> bool:
@@ -117,15 +86,15 @@ class Outlook:
 
     def advance(self, ways: int) -> None:
         """Reckon some more ways."""
-        for name, also, share in self.plan[self.reckoned : self.reckoned + ways]:
-            way = self._way(self._ways, name, also, share)
+        for make in self._makes[self.reckoned : self.reckoned + ways]:
+            way = make(self._ways)
             shares = _even(self._work(way, SHARES))
             work = self._work(way, shares)
             # What a way has learned from some windows is judged by the matches of the others: else the one that fits
             # chance best would win.
             loss = np.zeros(len(shares))
             for is_even, half in enumerate(self._halves):
-                parts, thin = (self._way(half, name, also, share) if way.doubt else way).parts(shares)
+                parts, thin = (make(half) if way.doubt else way).parts(shares)
                 loss += self.reckoning.loss(1.0 - parts, thin, odd=bool(is_even)) / 2
             self._curves.append(_Curve(way, shares, work, loss))
 
@@ -133,43 +102,18 @@ class Outlook:
         parts, thin = way.parts(shares)
         return self.reckoning.work(1.0 - parts, thin)
 
-    def _way(self, ways: Ways, name: str, also: str = "", share: float = 0.0) -> Way:
-        found = self._made.get((id(ways), name))
-        if found is None:
-            found = ways.by_leaf(int(name)) if name.isdecimal() else getattr(ways, name)()
-            self._made[id(ways), name] = found
-        match also:
-            case "opening":
-                opening = self._way(self._ways, "by_opening").parts(np.array([share]))[0]
-                return found.after(opening, "events that open partial matches")
-            case "thinned":
-                return ways.more(found, share)
-        return found
-
-    def promising(self, ratio: float, fewest: int | None = None) -> list[Planned]:
-        """The ways, the best for a share of the work first; if ``fewest`` is said, so many and those about as good."""
-        losses = np.array([*self._losses(1.0 - ratio), *[np.inf] * (self.ways - self.reckoned)])
-        order = np.argsort(losses, kind="stable")
-        if fewest is not None:
-            order = order[: max(fewest, np.count_nonzero(losses <= losses.min() + FAR))]
-        return [self.plan[place] for place in order]
-
     def place_of_best(self, ratio: float) -> int:
         """When the way that is best for a share of the work was reckoned; -1 if none fits."""
         losses = self._losses(1.0 - ratio)
         place = int(np.argmin(losses))
         return place if np.isfinite(losses[place]) else -1
 
-    def has_way(self, ratio: float) -> bool:
-        """Whether one that is reckoned drops so much."""
-        return self.place_of_best(ratio) >= 0
-
     def _losses(self, left: float) -> list[float]:
         """What each way that is reckoned loses of the matches, if it leaves so much work, or a little less; infinite if
         it cannot."""
         return [
             np.inf
-            if curve.work[-1] > left + SLACK or curve.work[0] < left - SLACK  # not enough, or too much
+            if curve.work[-1] > left + SLACK
             else float(np.mean([curve.loss_at(left - more) for more in MORE])) + self._doubts * curve.way.doubt
             for curve in self._curves
         ]
@@ -185,7 +129,7 @@ class Outlook:
         if place >= 0:
             curve = self._curves[place]
             return self._decided(curve.way, curve.shares, curve.work, left)
-        way = self._ways.more(self._way(self._ways, *self._main), 0.5 * (1.0 + ratio))
+        way = self._ways.more(self._curves[0].way, 0.5 * (1.0 + ratio))
         return self._decided(way, SHARES, self._work(way, SHARES), left)
 
     def _decided(self, way: Way, shares: Numbers, work: Numbers, left: float) -> Drops:

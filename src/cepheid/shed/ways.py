@@ -14,11 +14,10 @@ from cepheid.shed.reckoning import Reckoning, Thin
 
 NEAR = (1.0, 2.0, 3.0, 2.0, 1.0)
 """A place is judged with its neighbours, which are much like it."""
-DOUBT, FEWER, COARSE, MIXED = 0.01, 0.02, 0.03, 0.02
+DOUBT, FEWER, COARSE = 0.01, 0.02, 0.03
 """What depends on utilities must promise so much more than what does not: they are only known from what was seen. What
 tells fewer pairs apart, events from windows and still more partial matches, more than that: it is easier to judge, and
-as a rule no better. And what is mixed of two ways, more than each of them: of many ways, the one that promises the most
-promises too much."""
+as a rule no better."""
 MOST = 0.98
 """Of no type are more events dropped."""
 
@@ -35,15 +34,6 @@ class Way:
     alike: int
     parts: Parts
     doubt: float = 0.0
-
-    def after(self, base: Numbers, also: str) -> Way:
-        """What it drops, and what is dropped already."""
-
-        def both(shares: Numbers) -> tuple[Numbers, Thin]:
-            parts, thin = self.parts(shares)
-            return np.maximum(base, parts), thin
-
-        return Way(f"{self.kind}, and {also}", self.alike, both, self.doubt + MIXED)
 
 
 class Ways:
@@ -117,13 +107,6 @@ class Ways:
 
         return Way("partial matches", SAME_LEFT, parts, COARSE)
 
-    def by_opening(self) -> Way:
-        """The events that open partial matches, whatever would come of them."""
-        lines = self._reckoning.lines
-        opens = np.array([float(line.opens and not line.kept) for line in lines]).reshape(-1, 1, 1)
-        every = opens * np.ones((1, self._reckoning.pairs.shape[1], 1))
-        return Way("events that open partial matches", EACH_PAIR, lambda shares: (every * shares, {}))
-
     def by_type(self) -> Way:
         """Weighted sampling: a type's events are dropped the more, the more there are for each variable that reads it.
 
@@ -132,20 +115,23 @@ class Ways:
         counts = {leaf: self._reckoning.events.get(leaf, 0.0) / max(n, 1) for leaf, n in self._repetitions.items()}
         largest = max(counts.values(), default=1.0) or 1.0
         powers = {leaf: largest / max(count, 1e-3 * largest) for leaf, count in counts.items()}
-        return self._sampled(lambda shares: {leaf: MOST * shares**power for leaf, power in powers.items()})
+        shape = self._reckoning.pairs.shape
 
-    def by_leaf(self, leaf: int) -> Way:
-        return self._sampled(lambda shares: {leaf: MOST * shares})
+        def parts(shares: Numbers) -> tuple[Numbers, Thin]:
+            thin = {leaf: MOST * shares**power for leaf, power in powers.items()}
+            return np.zeros((*shape, len(shares))), thin
+
+        return Way("events, at random", EACH_PAIR, parts)
 
     def more(self, way: Way, share: float) -> Way:
         """So much of a way, and from all leaves events at random."""
         base, _ = way.parts(np.array([share]))
-        every = self._sampled(lambda shares: dict.fromkeys(self._repetitions, MOST * shares))
-        return Way(f"{way.kind}, and events at random", way.alike, every.after(base, "").parts, way.doubt + MIXED)
 
-    def _sampled(self, thin: Callable[[Numbers], Thin]) -> Way:
-        shape = self._reckoning.pairs.shape
-        return Way("events, at random", EACH_PAIR, lambda shares: (np.zeros((*shape, len(shares))), thin(shares)))
+        def parts(shares: Numbers) -> tuple[Numbers, Thin]:
+            every = dict.fromkeys(self._repetitions, MOST * shares)
+            return np.broadcast_to(base, (*base.shape[:2], len(shares))), every
+
+        return Way(f"{way.kind}, and events at random", way.alike, parts)
 
 
 def _pairs(utilities: Numbers, occurrences: Numbers) -> Parts:
