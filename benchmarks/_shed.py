@@ -59,6 +59,8 @@ SPAN = 0.005
 PREVIEW = 60_000
 SHARE = cepheid.Sharing(steps=2_000)
 """The plan that patterns share is searched for in so many steps, so that it is the same for all strategies."""
+FIRST = 2.0
+"""Seconds for which the first events are taken, to see how fast the machine is."""
 RATES = (120, 140, 160, 180, 200)
 """Per cent of μ."""
 OF = 16
@@ -341,24 +343,27 @@ def compare(
     """All strategies on all queries and rates. ``exact``: count what was lost against the truth; then they take turns
     with each push, and else one runs after the other.
 
-    μ is of the events that the overload has, dropping nothing; of several repeats the mean counts, and for the longest
-    latency the worst.
+    μ is of the events that the overload has, dropping nothing; since the machine may be faster or slower a while later,
+    the first events are taken again before each run, and μ is so many times as high as they are faster. Of several
+    repeats the mean counts, and for the longest latency the worst.
     """
     rows: list[dict[str, Any]] = []
     said: list[str] = []
     for make in progress(queries, lambda made: made().name):
         query = make()
-        mu, _ = unshed(query, 1.0)  # compiles what is not yet
-        mu, _ = unshed(query, 2.0)
+        unshed(query, 1.0)  # compiles what is not yet
+        mu = at_first = unshed(query, FIRST)[0]
         truth: Matches | None = None
         if exact:
             count = int(mu * (CALM * trial.calm + max(rates) / 100 * trial.overload) * 1.3)
             mu, truth = unshed(query, 0.0, count)
+            at_first = (at_first + unshed(query, FIRST)[0]) / 2
         said.append(f"{query.name}: {query.stream()[1]}; μ is {mu:,.0f} events/s")
         for percent in rates:
             runs: dict[str, list[dict[str, Any]]] = {name: [] for name in STRATEGIES}
             for _ in range(repeats):
-                overloads = [Overload(query, name, percent, mu, trial, truth) for name in STRATEGIES]
+                now = mu * unshed(query, FIRST)[0] / at_first
+                overloads = [Overload(query, name, percent, now, trial, truth) for name in STRATEGIES]
                 figures = in_turns(overloads) if exact else [overload.live() for overload in overloads]
                 for mine, found in zip(figures, runs.values(), strict=True):
                     found.append(mine)

@@ -78,6 +78,17 @@ def test_a_table_a_csv_and_a_plot(folder: Path, tmp_path: Path) -> None:
     assert (out / "string-length.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_wide_table_is_whole_where_there_is_no_terminal(folder: Path) -> None:
+    """As in a log: a terminal's 80 characters would leave nothing of its words."""
+    columns = [f"the column with number {place}" for place in range(12)]
+    text = BENCHMARK.replace("Result([{", f"Result([dict.fromkeys({columns}, 1234567.0) | {{")
+    (folder / "string_length.py").write_text(text, encoding="utf-8")
+    result = run("string-length", "--from", folder)
+    assert result.exit_code == 0, result.output
+    assert all(column in result.stdout for column in columns)
+    assert result.stdout.count("1,234,567") == 4 * len(columns)
+
+
 def test_quick_and_underscores(folder: Path) -> None:
     result = run("string_length", "--from", folder, "--quick")
     assert result.exit_code == 0, result.output

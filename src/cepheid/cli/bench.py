@@ -30,6 +30,8 @@ Value: TypeAlias = str | int | float | bool | None
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's: told apart by people who are colour-blind too."""
+WIDE = 400
+"""Characters of a line where there is no terminal."""
 
 
 class BenchError(CepheidError):
@@ -184,7 +186,7 @@ def _show(benchmark: Benchmark, result: Result, command: str, out: Console) -> N
         table.add_column(column, justify="right" if numbers else "left")
     for row in result.rows:
         table.add_row(*(_text(row[column]) for column in columns))
-    out.print(table, markup=False)
+    (out if out.is_terminal else Console(file=out.file, width=WIDE, soft_wrap=True)).print(table, markup=False)
     for note in result.notes:
         out.print(note, markup=False)
 
