@@ -27,6 +27,7 @@ import cepheid
 from cepheid.adapt.follower import DEFAULT
 from cepheid.adapt.policies import Policy
 from cepheid.cli.bench import Result, Steps
+from cepheid.local.match import prepare
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -228,10 +229,15 @@ def _text(patterns: str, types: list[str], attributes: Sequence[str], size: int)
 
 
 def first_estimates(case: Case) -> Any:
-    """What is known after four windows: the plan that all methods start with is made of it."""
-    session = cepheid.Engine([cepheid.parse(case.pattern)]).open()
-    for start in range(0, min(4 * case.window, case.events.num_rows // 4), BATCH):
-        batch = case.events.slice(start, BATCH)
+    """What is known after four windows: the plan that all methods start with is made of it.
+
+    Until then there is the plan of a sample; one that knows nothing could take minutes for a batch.
+    """
+    some = case.events.slice(0, min(4 * case.window, case.events.num_rows // 4))
+    engine, _ = prepare(case.pattern, some, planner=case.planner)
+    session = engine.open()
+    for start in range(0, some.num_rows, BATCH):
+        batch = some.slice(start, BATCH)
         session.push(batch, watermark=batch["ts"][-1])
     return session.estimates()
 
