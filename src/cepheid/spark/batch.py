@@ -54,6 +54,25 @@ class _Part:
     route: Route
 
 
+@dataclass
+class _Crossing:
+    """The columns that cross into Python, and the places among them of those of the events.
+
+    ``types``: the texts that the numbers of the types stand for, if they cross as numbers; ``stamped``: in one column
+    with the time.
+    """
+
+    columns: list[Column]
+    place_of: dict[str, int]
+    types: tuple[str, ...]
+    stamped: bool
+
+    def also(self, column: Column) -> int:
+        """One more, and its place."""
+        self.columns.append(column)
+        return len(self.columns) - 1
+
+
 class _Job:
     def __init__(self, engine: Engine, df: DataFrame, shards: int | None, estimate: bool) -> None:
         self._engine = engine
@@ -123,40 +142,50 @@ class _Job:
         """What packs the rows, and the rows with what it needs to know of them."""
         wanted = [self._wanted(part.places) for part in parts]
         needed = [self._needed(part) for part in parts]
-        names = [name for name in self._events.names if any(name in some for some in needed)]
-        types = types_by_number(self._engine, self._normals, self._events)
+        crossing = self._crossing([name for name in self._events.names if any(name in some for some in needed)])
+        unused = iter(spread(sum(len(part.route.spans) for part in parts)))
+        lanes = []
+        for part, condition, names in zip(parts, wanted, needed, strict=True):
+            addresses = tuple(next(unused) for _ in part.route.spans)
+            # The rows that no part wants stay where they are; so with one part, all that cross are wanted.
+            lanes.append(self._lane(part, names, condition if len(parts) > 1 else None, addresses, crossing))
+        rows = self._frame
+        if all(condition is not None for condition in wanted):
+            rows = rows.filter(reduce(or_, [condition for condition in wanted if condition is not None]))
+        columns = [column.alias(f"r{place}") for place, column in enumerate(crossing.columns)]
+        return Sender(tuple(lanes)), rows.select(*columns)
+
+    def _crossing(self, names: Sequence[str]) -> _Crossing:
+        """The columns of the events that are needed, types as numbers and in one with the time if that can be."""
         time, type_, sent = self._engine.columns.time, self._type or "", dict(self._named)
+        types = types_by_number(self._engine, self._normals, self._events)
         stamped = bool(types) and can_be_stamped(self._engine.columns, self._events)
         if types:
             sent[type_] = number_of(sent[type_], types)
         if stamped:
             sent[time] = stamp(sent[time], sent[type_])
-        crossing = [name for name in names if not (stamped and name == type_)]
-        columns = [sent[name] for name in crossing]
-        place_of = {name: place for place, name in enumerate(crossing)}
+        alone = [name for name in names if not (stamped and name == type_)]
+        place_of = {name: place for place, name in enumerate(alone)}
         if stamped:
             place_of[type_] = place_of[time]
-        unused = iter(spread(sum(len(part.route.spans) for part in parts)))
-        lanes = []
-        for part, condition, some in zip(parts, wanted, needed, strict=True):
-            keyed = use = None
-            if part.key and part.key.name in names:
-                keyed = place_of[part.key.name]
-            elif part.key:
-                keyed = len(columns)
-                columns.append(part.key.number)
-            if condition is not None and len(parts) > 1:
-                use = len(columns)
-                columns.append(F.coalesce(condition, F.lit(False)))
-            addresses = tuple(next(unused) for _ in part.route.spans)
-            places = tuple(place_of[name] for name in some)
-            schema = pa.schema([self._events.field(name) for name in some])
-            lane = Lane(places, schema, some.index(time), keyed, use, part.route, addresses)
-            lanes.append(lane.with_types(some.index(type_), types, stamped) if types else lane)
-        rows = self._frame
-        if all(condition is not None for condition in wanted):
-            rows = rows.filter(reduce(or_, [condition for condition in wanted if condition is not None]))
-        return Sender(tuple(lanes)), rows.select(*(c.alias(f"r{place}") for place, c in enumerate(columns)))
+        return _Crossing([sent[name] for name in alone], place_of, types, stamped)
+
+    def _lane(
+        self, part: _Part, names: list[str], wanted: Column | None, addresses: tuple[int, ...], crossing: _Crossing
+    ) -> Lane:
+        """The way of the events of a part, which has columns with these names."""
+        keyed = None
+        if part.key is not None:
+            name = part.key.name
+            keyed = crossing.place_of[name] if name in names else crossing.also(part.key.number)
+        use = None if wanted is None else crossing.also(F.coalesce(wanted, F.lit(False)))
+        places = tuple(crossing.place_of[name] for name in names)
+        schema = pa.schema([self._events.field(name) for name in names])
+        time = names.index(self._engine.columns.time)
+        lane = Lane(places, schema, time, keyed, use, part.route, addresses)
+        if not crossing.types:
+            return lane
+        return lane.with_types(names.index(self._type or ""), crossing.types, crossing.stamped)
 
     def _needed(self, part: _Part) -> list[str]:
         normals = [self._normals[place] for place in part.places]
