@@ -329,6 +329,7 @@ def compare(
             middle[name] = {key: statistics.median(figures[key] for figures, _ in mine) for key in mine[0][0]}
             events = min(BATCH * min(len(seconds) for _, seconds in mine), case.events.num_rows)
             middle[name] |= {"events": events, "events/s": statistics.median(rates[name])}
+            middle[name]["seconds"] = statistics.median(seconds[-1] for _, seconds in mine)
         for name, figures in middle.items():
             gain = figures["events/s"] / middle[STATIC]["events/s"] if STATIC in middle else None
             rows.append(
@@ -364,14 +365,24 @@ def mean(result: Result, column: str, **wanted: Any) -> float:
 
 
 def _summary(rows: list[dict[str, Any]]) -> list[str]:
+    """Throughput by planner and size; and overhead as part of all the time: of a run of half a second, one look is a
+    large part."""
     found = []
     for planner in PLANNERS:
+        mine = [row for row in rows if row["planner"] == planner]
+        spent = {m: [row for row in mine if row["method"] == m] for m in dict.fromkeys(row["method"] for row in mine)}
+        parts = {
+            m: sum(row["overhead %"] * row["seconds"] for row in some) / sum(row["seconds"] for row in some)
+            for m, some in spent.items()
+        }
+        overheads = ", ".join(f"{m} {part:.2f} %" for m, part in parts.items() if part)
+        found.append(f"{planner}, overhead of all the time: {overheads}")
         for large in (False, True):
-            some = [row for row in rows if row["planner"] == planner and (row["size"] >= 6) == large]
+            some = [row for row in mine if (row["size"] >= 6) == large]
             if not some:
                 continue
             part = Result(some)
-            means = {m: mean(part, "events/s", method=m) for m in dict.fromkeys(row["method"] for row in rows)}
+            means = {m: mean(part, "events/s", method=m) for m in spent}
             best = ", ".join(f"{m} {v:,.0f}" for m, v in sorted(means.items(), key=lambda item: -item[1]))
             found.append(f"{planner}, size {'6 and more' if large else 'below 6'}, events/s: {best}")
     return found
