@@ -13,7 +13,7 @@ import cepheid
 from cepheid.shed.decisions import BUSY, CALM, REST, STEPS, Decisions
 from cepheid.shed.drops import ALL
 from cepheid.shed.model import Model
-from cepheid.shed.outlook import Outlook
+from cepheid.shed.outlook import PAST, Curve, Outlook
 from cepheid.shed.reckoning import Reckoning
 from cepheid.shed.strategies import Strategy
 from cepheid.shed.ways import COARSE, Ways
@@ -125,10 +125,10 @@ def test_a_decision_leaves_as_much_work_as_was_asked_for(kind: type[Strategy]) -
 
 def test_ways_are_known_where_work_falls() -> None:
     """Of some ways nearly all has to be dropped before there is much less work; what they lose then rises steeply."""
-    for curve in complete(cepheid.CostAware)._curves:
-        fallen = curve.work[0] - curve.work[-1]
-        assert (np.diff(curve.shares) >= 0).all()
-        assert -np.diff(curve.work).min() <= 0.3 * fallen + 0.01
+    for known in complete(cepheid.CostAware)._known:
+        work = known.curve.work
+        assert (np.diff(known.shares) >= 0).all()
+        assert -np.diff(work).min() <= 0.3 * (work[0] - work[-1]) + 0.01
 
 
 @pytest.mark.parametrize("ratio", [0.1, 0.3, 0.6])
@@ -141,13 +141,33 @@ def test_the_way_that_loses_the_least_is_taken(ratio: float) -> None:
 def test_a_way_that_is_good_until_everything_is_lost_is_not_taken_there() -> None:
     """How much has to be dropped changes all the time."""
     outlook = complete(cepheid.CostAware)
-    steep, even = (replace(curve, way=replace(curve.way, doubt=0.0)) for curve in outlook._curves[:2])
     work = np.linspace(1.0, 0.2, 9)
-    steep = replace(steep, work=work, loss=np.where(work >= 0.5, 0.0, 1.0))
-    even = replace(even, work=work, loss=np.linspace(0.0, 0.4, 9))
-    outlook._curves = [steep, even]
+    losing(outlook, Curve(work, np.where(work >= 0.5, 0.0, 1.0)), Curve(work, np.linspace(0.0, 0.4, 9)))
     assert outlook.place_of_best(0.3) == 0
     assert outlook.place_of_best(0.48) == 1, "though it loses nothing yet"
+
+
+def test_a_way_that_is_better_in_one_outlook_only_is_not_taken() -> None:
+    """What an outlook knows is of few moments; the share to drop is the same, and so is the stream."""
+    work = np.linspace(1.0, 0.2, 9)
+    usual, worse, better = (Curve(work, np.linspace(0.0, most, 9)) for most in (0.4, 0.9, 0.2))
+    outlook = complete(cepheid.CostAware)
+    losing(outlook, usual, better)
+    assert outlook.place_of_best(0.4) == 1, "as far as is known"
+    outlook.past = [[usual, worse]]
+    assert outlook.place_of_best(0.4) == 0
+    outlook.past = [[usual, better]] * PAST
+    assert outlook.place_of_best(0.4) == 1
+    losing(outlook, usual, worse)
+    assert outlook.place_of_best(0.4) == 1, "as it was the better one until now"
+
+
+def losing(outlook: Outlook, *curves: Curve) -> None:
+    """Have an outlook know of so many ways, which lose so much."""
+    outlook._known = [
+        replace(known, way=replace(known.way, doubt=0.0), curve=curve)
+        for known, curve in zip(outlook._known, curves, strict=False)
+    ]
 
 
 @pytest.mark.parametrize("ratio", [0.2, 0.4, 0.5, 0.6])
@@ -187,6 +207,7 @@ def test_little_is_done_in_a_push_and_decisions_stand_until_all_ways_are_known_a
     following = decisions._outlook
     assert following is not None
     assert following.ready
+    assert following.past == [first.curves]
     assert decisions.changes == changes + 1
     assert decisions.at(20) is not stands
     assert decisions.at(20).kind == stands.kind  # nothing else was seen

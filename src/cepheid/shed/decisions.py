@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from cepheid.shed.drops import Drops
 from cepheid.shed.model import Line, Model
-from cepheid.shed.outlook import Outlook
+from cepheid.shed.outlook import Curve, Outlook
 from cepheid.shed.reckoning import Reckoning
 from cepheid.shed.strategies import Strategy
 from cepheid.shed.ways import MOST
@@ -67,7 +67,9 @@ class Decisions:
         if not busy and (pushes % CALM or not model.settled):
             return
         if model.ready and self._is_due(pushes, busy):
-            self._next = Outlook(self._strategy, Reckoning.of(model), self._repetitions)
+            last = self._outlook
+            past = [] if last is None else [*last.past, last.curves]
+            self._next = Outlook(self._strategy, Reckoning.of(model), self._repetitions, past)
             self._begun = pushes
             if self._outlook is not None:
                 return  # enough for this push
@@ -123,6 +125,7 @@ class Decisions:
                 outlook.reckoned,
                 list(outlook.reckoning.events.items()),
                 [line.evaluations for line in outlook.reckoning.lines],
+                [[[curve.work.tolist(), curve.loss.tolist()] for curve in curves] for curves in outlook.past],
             ]
             for name, outlook in self._outlooks().items()
         ]
@@ -136,11 +139,12 @@ class Decisions:
     def load(self, arrays: Arrays, meta: Mapping[str, Any], lines: list[Line]) -> None:
         """Take what :meth:`dump` and :meth:`meta` gave, for the same lines."""
         found: dict[str, Outlook] = {}
-        for name, reckoned, events, evaluations in meta["outlooks"]:
+        for name, reckoned, events, evaluations, curves in meta["outlooks"]:
             mine = {key.removeprefix(f"{name} "): array for key, array in arrays.items() if key.startswith(f"{name} ")}
             then = [line.with_work(each) for line, each in zip(lines, evaluations, strict=True)]
             reckoning = Reckoning(then, mine, {int(leaf): count for leaf, count in events})
-            outlook = Outlook(self._strategy, reckoning, self._repetitions)
+            past = [[Curve(np.array(work), np.array(loss)) for work, loss in ways] for ways in curves]
+            outlook = Outlook(self._strategy, reckoning, self._repetitions, past)
             while outlook.reckoned < reckoned:
                 outlook.advance(1)
             found[name] = outlook

@@ -6,7 +6,7 @@ for shares from none to all, a few ways in each push. A decision looks up the re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,33 +26,52 @@ SLACK = 0.02
 MORE = (0.0, 0.05, 0.1)
 """How much has to be dropped changes all the time. So ways are compared by what they lose where so much more has to be,
 too: one that can be had for a little more is better than one that is the best until everything is lost."""
+PAST = 3
+"""Matches come in bursts, so what one outlook knows is of few moments. So ways are compared by so many earlier ones,
+too."""
 
 
 @dataclass(frozen=True)
-class _Curve:
-    """Of a way, by share: which part of the work is left, and of the matches lost."""
+class Curve:
+    """Of a way, from nothing that is dropped to all: which part of the work is left, and of the matches lost."""
 
-    way: Way
-    shares: Numbers
     work: Numbers
     loss: Numbers
 
-    def loss_at(self, left: float) -> float:
-        """Of so much work that is left, or of all that it can drop."""
-        return float(np.interp(_reaching(self.work, STEPS, left), STEPS, self.loss))
+    def loss_about(self, left: float) -> float:
+        """Where so much work is left, and a little less; of all that it can drop, if that is not enough."""
+        steps = [_reaching(self.work, STEPS, left - more) for more in MORE]
+        return float(np.interp(steps, STEPS, self.loss).mean())
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A way, and for some of its shares what comes of them."""
+
+    way: Way
+    shares: Numbers
+    curve: Curve
 
 
 class Outlook:
     """What a strategy decides, by what was known at one time. ``reckoned``: for how many ways.
 
     ``repetitions``: the leaves from which events may be dropped, and how many variables of the patterns read each.
+    ``past``: of the last outlooks, the curves of all ways.
     """
 
-    def __init__(self, strategy: Strategy, reckoning: Reckoning, repetitions: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        strategy: Strategy,
+        reckoning: Reckoning,
+        repetitions: Mapping[int, int],
+        past: Sequence[Sequence[Curve]] = (),
+    ) -> None:
         self.reckoning = reckoning
+        self.past = past[-PAST:]
         self._ways = Ways(reckoning, repetitions)
         self._halves: list[Ways] = []
-        self._curves: list[_Curve] = []
+        self._known: list[_Known] = []
         match strategy:
             case HSpice():
                 self._makes = [Ways.by_utility]
@@ -73,7 +92,12 @@ class Outlook:
 
     @property
     def reckoned(self) -> int:
-        return len(self._curves)
+        return len(self._known)
+
+    @property
+    def curves(self) -> list[Curve]:
+        """Of the ways that are reckoned."""
+        return [known.curve for known in self._known]
 
     @property
     def ways(self) -> int:
@@ -96,7 +120,7 @@ class Outlook:
             for is_even, half in enumerate(self._halves):
                 parts, thin = (make(half) if way.doubt else way).parts(shares)
                 loss += self.reckoning.loss(1.0 - parts, thin, odd=bool(is_even)) / 2
-            self._curves.append(_Curve(way, shares, work, loss))
+            self._known.append(_Known(way, shares, Curve(work, loss)))
 
     def _work(self, way: Way, shares: Numbers) -> Numbers:
         parts, thin = way.parts(shares)
@@ -111,12 +135,12 @@ class Outlook:
     def _losses(self, left: float) -> list[float]:
         """What each way that is reckoned loses of the matches, if it leaves so much work, or a little less; infinite if
         it cannot."""
-        return [
-            np.inf
-            if curve.work[-1] > left + SLACK
-            else float(np.mean([curve.loss_at(left - more) for more in MORE])) + self._doubts * curve.way.doubt
-            for curve in self._curves
-        ]
+        found = []
+        for place, known in enumerate(self._known):
+            looks = [known.curve, *(curves[place] for curves in self.past)]
+            loss = float(np.mean([curve.loss_about(left) for curve in looks])) + self._doubts * known.way.doubt
+            found.append(loss if known.curve.work[-1] <= left + SLACK else np.inf)
+        return found
 
     def drops(self, ratio: float) -> Drops:
         """What to drop so that ``ratio`` of the work is not done: the way that is expected to lose the least.
@@ -127,9 +151,9 @@ class Outlook:
         left = 1.0 - ratio
         place = self.place_of_best(ratio)
         if place >= 0:
-            curve = self._curves[place]
-            return self._decided(curve.way, curve.shares, curve.work, left)
-        way = self._ways.more(self._curves[0].way, 0.5 * (1.0 + ratio))
+            known = self._known[place]
+            return self._decided(known.way, known.shares, known.curve.work, left)
+        way = self._ways.more(self._known[0].way, 0.5 * (1.0 + ratio))
         return self._decided(way, SHARES, self._work(way, SHARES), left)
 
     def _decided(self, way: Way, shares: Numbers, work: Numbers, left: float) -> Drops:
