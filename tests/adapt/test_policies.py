@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import cepheid
-from cepheid.adapt.policies import Invariant, Memory, Policy, Threshold, Unconditional, Watch
+from cepheid.adapt.policies import DEFAULT, Invariant, Memory, Policy, Threshold, Unconditional, Watch, policy_called
 from cepheid.plan.cardinality import Cardinality
 from cepheid.plan.planner import PLANNERS
 from cepheid.stats.estimates import Estimates
@@ -76,7 +76,7 @@ def test_a_learned_distance_grows_with_changes_that_bring_little() -> None:
         (lambda: Threshold(0), "relative change above 0"),
         (
             lambda: cepheid.Engine([cepheid.parse("PATTERN A a WITHIN 1")], adapt="sometimes"),
-            "adapt is 'static', True, or a policy",
+            "adapt is 'static', True, or a policy .*, one of static, true, .*; got 'sometimes'",
         ),
         (
             lambda: cepheid.Engine([cepheid.parse("PATTERN A a WITHIN 1")], adapt=True, check_every=0),
@@ -87,3 +87,40 @@ def test_a_learned_distance_grows_with_changes_that_bring_little() -> None:
 def test_senseless_policies_are_refused(make: object, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         make()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("words", "policy"),
+    [
+        ("static", None),
+        ("true", DEFAULT),
+        ("True", DEFAULT),
+        ("unconditional", Unconditional()),
+        ("threshold", Threshold()),
+        ("threshold 0.5", Threshold(0.5)),
+        ("threshold:0.5", Threshold(0.5)),
+        ("invariant", Invariant()),
+        ("invariant 0.1", Invariant(distance=0.1)),
+        ("invariant: average", Invariant(distance="average")),
+    ],
+)
+def test_policies_have_words(words: str, policy: Policy | None) -> None:
+    assert policy_called(words) == policy
+    engine = cepheid.Engine([cepheid.parse("PATTERN SEQ(A a, B b) WITHIN 1")], adapt=words)
+    assert ("adaptation" in engine.open().report()) == (policy is not None)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("treshold 0.3", "one of static, true, unconditional, threshold, invariant, .*'threshold'"),
+        ("", "one of static, .*; got ''"),
+        ("unconditional 3", "one of static, .*; got 'unconditional 3'"),
+        ("threshold much", "a number, such as 0.3, .*; got 'threshold much'"),
+        ("threshold 0", "relative change above 0"),
+        ("invariant 1 2", "one of static, .*; got 'invariant 1 2'"),
+    ],
+)
+def test_other_words_are_refused(words: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        policy_called(words)

@@ -11,7 +11,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from cepheid.adapt.every import EVENT, FIRST_LOOKS, CheckEvery, Every, enough
-from cepheid.adapt.policies import Invariant, Memory, Policy, Watch, dump_memory, load_memory
+from cepheid.adapt.policies import DEFAULT as DEFAULT  # the benchmarks take it from here
+from cepheid.adapt.policies import Memory, Policy, Watch, dump_memory, load_memory
 from cepheid.adapt.record import Decision, Seconds
 from cepheid.pattern.normal import Branch
 from cepheid.plan.cardinality import Cardinality
@@ -45,8 +46,6 @@ SURE = 300
 plan in force by so many partial matches and events, before it takes its place."""
 WORTH = 1.1
 """A change is worth its risk if it is expected to save a tenth of all work, that of taking in events included."""
-DEFAULT = Invariant(k=10, distance="meta")
-"""Of up to ten comparisons for each part, hardly a pattern has more. To look at them costs next to nothing."""
 ASKING = 0.02
 """How much work was done is asked after so many seconds of pushes: to ask takes about a tenth of a millisecond."""
 UNKNOWN = "the plan was made before the stream was known"
@@ -403,20 +402,3 @@ class Follower:
 def _has_choice(branch: Branch, plan: Plan | None) -> bool:
     """Whether there could be another plan."""
     return plan is not None and not branch.stepwise and sum(not v.is_kleene for v in branch.variables) > 1
-
-
-def policy_of(adapt: Policy | bool | str | None) -> Policy | None:
-    """What a user may write: nothing or ``"static"``, ``True`` for the default, or a policy.
-
-    >>> policy_of("static") is None, policy_of(True)
-    (True, Invariant(k=10, distance='meta', cautious=True))
-    """
-    if adapt is None or adapt is False or adapt == "static":
-        return None
-    if adapt is True:
-        return DEFAULT
-    if isinstance(adapt, str) or not (hasattr(adapt, "watch") and hasattr(adapt, "cautious")):
-        raise ValueError(
-            f"adapt is 'static', True, or a policy such as cepheid.Invariant() or cepheid.Threshold(0.3); got {adapt!r}"
-        )
-    return adapt

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
+from cepheid.language.problems import closest
 from cepheid.pattern.normal import Condition
 from cepheid.plan.cardinality import Cardinality
 from cepheid.plan.deciding import Deciding, Quantity, deciding, tightest
@@ -201,6 +202,80 @@ class _Learning(_Invariants):
 def _key(invariant: Deciding) -> frozenset[Quantity]:
     """Whichever of the two was chosen."""
     return frozenset({invariant.chosen, invariant.other})
+
+
+DEFAULT = Invariant(k=10, distance="meta")
+"""Of up to ten comparisons for each part, hardly a pattern has more. To look at them costs next to nothing."""
+WORDS = ("static", "true", "unconditional", "threshold", "invariant")
+"""How policies are called on the command line and in jobs."""
+
+
+def policy_called(words: str) -> Policy | None:
+    """The policy that a word stands for; ``threshold`` and ``invariant`` may have a number behind them.
+
+    That of a threshold is the change, that of an invariant its distance.
+
+    >>> policy_called("static"), policy_called("true") == DEFAULT, policy_called("threshold 0.5")
+    (None, True, Threshold(change=0.5, cautious=True))
+    >>> policy_called("invariant:meta")
+    Invariant(k=1, distance='meta', cautious=True)
+    """
+    word, *more = words.lower().replace(":", " ").split() or [""]
+    match word, more:
+        case "static", []:
+            return None
+        case "true", []:
+            return DEFAULT
+        case "unconditional", []:
+            return Unconditional()
+        case "threshold", []:
+            return Threshold()
+        case "threshold", [part]:
+            return Threshold(_number(words, part))
+        case "invariant", [("average" | "meta") as distance]:
+            return Invariant(distance=distance)
+        case "invariant", []:
+            return Invariant()
+        case "invariant", [part]:
+            return Invariant(distance=_number(words, part))
+    hint = closest(word, WORDS)
+    raise ValueError(
+        f"one of {', '.join(WORDS)}, such as 'threshold 0.3' or 'invariant meta'; got {words!r}."
+        + (f" Hint: {hint}" if hint and word not in WORDS else "")
+    )
+
+
+def _number(words: str, part: str) -> float:
+    try:
+        return float(part)
+    except ValueError:
+        raise ValueError(
+            f"behind threshold and invariant comes a number, such as 0.3, or invariant average, invariant meta; "
+            f"got {words!r}"
+        ) from None
+
+
+def policy_of(adapt: Policy | bool | str | None) -> Policy | None:
+    """What a user may write: nothing or ``"static"``, ``True`` for the default, a policy, or the word for one.
+
+    >>> policy_of("static") is None, policy_of(True), policy_of("threshold 0.5")
+    (True, Invariant(k=10, distance='meta', cautious=True), Threshold(change=0.5, cautious=True))
+    """
+    if adapt is None or adapt is False:
+        return None
+    if adapt is True:
+        return DEFAULT
+    if isinstance(adapt, str):
+        try:
+            return policy_called(adapt)
+        except ValueError as error:
+            expected = "adapt is 'static', True, or a policy such as cepheid.Invariant()"
+            raise ValueError(f"{expected}; of words, {error}") from None
+    if isinstance(adapt, type) or not (hasattr(adapt, "watch") and hasattr(adapt, "cautious")):
+        raise ValueError(
+            f"adapt is 'static', True, or a policy such as cepheid.Invariant() or cepheid.Threshold(0.3); got {adapt!r}"
+        )
+    return adapt
 
 
 def dump_memory(memory: Memory) -> list[list[Any]]:

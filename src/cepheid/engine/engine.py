@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from cepheid.adapt.every import CheckEvery
-from cepheid.adapt.follower import Adapting, Follower, Migration, policy_of
-from cepheid.adapt.policies import Policy
+from cepheid.adapt.follower import Adapting, Follower, Migration
+from cepheid.adapt.policies import Policy, policy_of
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.planning import Planning, Share, checked_share
 from cepheid.engine.session import Session
