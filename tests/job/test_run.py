@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import json
+import logging
 import random
 import sys
 from collections.abc import Sequence
@@ -248,6 +250,26 @@ def test_what_spark_says_has_no_secrets(
     assert "topsecret77" not in str(caught.value)
     assert "${JOB_FOLDER}" in str(caught.value)
     assert "\tat " not in str(caught.value)
+
+
+def test_what_spark_logs_has_no_secrets(
+    events: pa.Table, patterns: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PySpark logs errors of SQL in full."""
+    from pyspark.logger import PySparkLogger
+
+    told = io.StringIO()
+    handler = logging.StreamHandler(told)
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    logger.addHandler(handler)
+    monkeypatch.setenv("JOB_SECRET", "topsecret77")
+    try:
+        with pytest.raises(RunError, match="nosuch"):
+            run(tmp_path, "{format: parquet, path: events, where: \"nosuch = '${JOB_SECRET}'\"}")
+        assert told.getvalue() == ""
+        assert not logger.disabled
+    finally:
+        logger.removeHandler(handler)
 
 
 def test_patterns_that_do_not_fit_the_events(events: pa.Table, patterns: Path, tmp_path: Path) -> None:

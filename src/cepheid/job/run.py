@@ -11,6 +11,7 @@ from cepheid.job.batch import run_batch
 from cepheid.job.description import Job
 from cepheid.job.environment import scrubbed
 from cepheid.job.outcome import Outcome
+from cepheid.job.quiet import no_repeated_errors
 from cepheid.job.reading import read_patterns
 from cepheid.job.session import open_session
 from cepheid.job.watch import Nobody, Watcher
@@ -36,7 +37,7 @@ def run_job(job: Job, watcher: Watcher | None = None, *, show: int = 20, explain
     watcher.phase("starting Spark")
     try:
         spark = open_session(job)
-        with tempfile.TemporaryDirectory(prefix="cepheid-") as scratch:
+        with no_repeated_errors(), tempfile.TemporaryDirectory(prefix="cepheid-") as scratch:
             outcome = run(spark, job, patterns, Path(scratch), watcher, show=show, explained=explained)
     except (PySparkException, Py4JError, JavaError) as error:
         raise RunError(scrubbed(said(error), job.model_dump())) from None
