@@ -149,6 +149,33 @@ def test_what_others_drop_is_kept_for_a_critical_pattern() -> None:
         assert counts["critical"] == expected, kind
 
 
+@pytest.mark.parametrize("kind", [cepheid.WeightedSampling, cepheid.CostAware])
+def test_estimates_know_what_a_critical_pattern_keeps_for_others(kind: type[Strategy]) -> None:
+    """It shares its A and C with the other pattern, which so loses no more than B events, and pairs."""
+    rng = np.random.default_rng(1)
+    events = pa.table(
+        {"ts": np.arange(24_000), "type": rng.choice(list("ABCD"), 24_000), "x": rng.integers(0, 100, 24_000)}
+    )
+    up = cepheid.parse("NAME up PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 40 RETURN a.x")
+    critical = cepheid.parse(
+        "NAME critical PATTERN SEQ(A a, C c) WHERE a.x = c.x WITHIN 40 RETURN a.ts AS at NEVER SHED"
+    )
+
+    def found(ratio: float) -> tuple[int, dict[str, Any]]:
+        session = cepheid.Engine([up, critical], shed=kind()).open()
+        count = 0
+        for place, part in enumerate(slices(events, 1000)):
+            session.overload(ratio if place >= 12 else 0.0)
+            names = push(session, part)["pattern"].to_pylist()
+            count += names.count("up") if place >= 12 else 0
+        return count, session.shedding()
+
+    (full, _), (some, shedding) = found(0.0), found(0.5)
+    assert shedding["estimated recall"] == pytest.approx(some / full, abs=0.1)
+    # Of four types one is of use that the critical pattern does not need, and not more than these can be dropped.
+    assert shedding["events dropped"] < 0.3 * 12_000
+
+
 def test_negated_events_that_are_dropped_make_false_positives_and_are_reported() -> None:
     rng = np.random.default_rng(5)
     events = pa.table({"ts": np.arange(6000), "type": rng.choice(["A", "B", "N"], 6000, p=[0.4, 0.4, 0.2])})

@@ -225,10 +225,12 @@ class Shedder:
 
     def _lost_events(self, thinning: Thinning, expected: Mapping[Key, float]) -> None:
         """Where events were dropped at random."""
+        assert self._survey is not None
         self.lost.events, thinning.dropped = self.lost.events + thinning.dropped, 0
         for key, run in self._runs.items():
             if key[0] not in self.critical and not run.program.branch.stepwise:
-                self.lost.add(thinning.lost(key, run, self._reads[key], expected.get(key, 0.0)))
+                whole = self._survey.whole[key]
+                self.lost.add(thinning.lost(key, run, self._reads[key], whole, expected.get(key, 0.0)))
 
     def _count(self) -> None:
         """Read the gates: what was seen since they were last read."""

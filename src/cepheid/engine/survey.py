@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -58,8 +58,9 @@ class Survey:
 
     ``line_of``: of each node. ``anchors``: the event of a node's tuples that says whether they are in the control
     group. ``opened``: by run, the variables whose events are dropped before the run gets them. ``needed``: the leaves
-    whose events someone needs all. ``spared``: the nodes of critical patterns. ``repetitions``: of each leaf whose
-    events may be dropped, how many variables read it.
+    whose events someone needs all. ``spared``: the nodes of critical patterns. ``whole``: by run, the variables that
+    have their events from such a node, and so all of them. ``repetitions``: of each leaf whose events may be dropped,
+    how many variables would lose some.
     """
 
     network: Network
@@ -76,6 +77,7 @@ class Survey:
     works: dict[int, BranchRun] = field(default_factory=dict)  # by line: the run whose work its events make
     needed: frozenset[int] = frozenset()
     spared: frozenset[int] = frozenset()
+    whole: dict[Key, frozenset[str]] = field(default_factory=dict)
     repetitions: dict[int, int] = field(default_factory=dict)
     window: int = 1
 
@@ -288,8 +290,9 @@ def survey(
     for key, run in runs.items():
         kept = key[0] in critical
         places = Places.of(run.program.window, run.step, BINS)
-        for leaf in reads[key].values():
-            if not kept and not run.program.branch.stepwise:
+        found.whole[key] = _whole(run, reads[key], found.spared)
+        for name, leaf in reads[key].items():
+            if not kept and not run.program.branch.stepwise and name not in found.whole[key]:
                 found.repetitions[leaf] = found.repetitions.get(leaf, 0) + 1
         if run.program.branch.stepwise or isinstance(run.program.plan, Search):
             names = [v.name for v in run.program.branch.variables]
@@ -317,6 +320,11 @@ def survey(
     return found
 
 
+def _whole(run: BranchRun, reads: Mapping[str, int], spared: Collection[int]) -> frozenset[str]:
+    leaves = {node.leaf for node in run.cores[0].nodes if node.join is None and node.number in spared}
+    return frozenset(name for name in run.program.planned if reads[name] in leaves)
+
+
 def _add_node(found: Survey, node: Node, steps: set[int], type_of: Callable[[int], str]) -> None:
     found.nodes[node.number] = node
     places = Places.of(node.window, steps.pop() if len(steps) == 1 else 0, BINS)
@@ -340,6 +348,7 @@ def _add_node(found: Survey, node: Node, steps: set[int], type_of: Callable[[int
         right=-1 if is_leaf else found.line_of[right.number],
         leaf=right.leaf if is_leaf else -1,
         kept=kept,
+        whole=is_leaf and right.number in found.spared,
         evaluations=1.0 + COMPARED * len(conditions.conditions) + EVALUATED * len(conditions.external),
         turn=TURN + EXPRESSION * len(conditions.external),
     )

@@ -59,11 +59,15 @@ class Thinning:
         """The rows that those get who do not need all."""
         return {**taken, **{place: taken[place][kept] for place, kept in self._mixed.items() if len(kept)}}
 
-    def lost(self, key: Key, run: BranchRun, reads: Mapping[str, int], matches: float) -> Lost:
-        """Beside so many matches of a run: how many were missed, and how many should have been rejected."""
+    def lost(self, key: Key, run: BranchRun, reads: Mapping[str, int], whole: Collection[str], matches: float) -> Lost:
+        """Beside so many matches of a run: how many were missed, and how many should have been rejected.
+
+        ``whole``: the variables that get all of their events even so.
+        """
         there = 1.0
         for variable in run.program.branch.variables:
-            there *= 1.0 - self._thin.get(reads[variable.name], 0.0)
+            if variable.name not in whole:
+                there *= 1.0 - self._thin.get(reads[variable.name], 0.0)
         part = max((self._thin.get(reads[n.name], 0.0) for n in run.program.branch.negations), default=0.0)
         rejected = _rejected(run) - self._rejected.get(key, 0) if part else 0
         return Lost(

@@ -109,8 +109,9 @@ class Line:
 
     ``opens``: its pairs are of an event and no partial match yet. ``left``, ``right``: the lines of the joins that make
     its tuples, -1 where that is an event; ``leaf``: which leaf it takes its event from, -1 where it takes tuples of a
-    join. ``kept``: none of its pairs may be dropped. ``evaluations``: the work of a pair, in candidates; ``turn``: that
-    of a push in which it has any, however few.
+    join. ``kept``: none of its pairs may be dropped; ``whole``: it gets all events of its leaf, even if others lose
+    some at random. ``evaluations``: the work of a pair, in candidates; ``turn``: that of a push in which it has any,
+    however few.
     ``zero``: the place of an event that has the time of the partial match's origin.
     """
 
@@ -121,6 +122,7 @@ class Line:
     right: int = -1
     leaf: int = -1
     kept: bool = False
+    whole: bool = False
     evaluations: float = 1.0
     turn: float = 0.0
     zero: int = 0

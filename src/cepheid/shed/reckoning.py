@@ -44,7 +44,7 @@ class Reckoning:
         self.sheddable = np.array([not line.kept for line in lines], dtype=np.bool_)
         self._turns: Numbers = np.array([line.turn for line in lines])
         self._made: Numbers = arrays["made"]
-        self._leaves = np.array([-1 if line.kept else line.leaf for line in lines], dtype=np.int64)
+        self._leaves = np.array([-1 if line.kept or line.whole else line.leaf for line in lines], dtype=np.int64)
         self._opens = np.array([line.opens for line in lines], dtype=np.bool_)
         self._sides = np.array([(line.left, line.right) for line in lines], dtype=np.int64).reshape(-1, 2).T
         is_side = np.isin(np.arange(len(lines)), self._sides)
