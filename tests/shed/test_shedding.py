@@ -313,7 +313,7 @@ def test_what_may_be_said() -> None:
         with pytest.raises(ValueError, match=message):
             cepheid.HSpice(**options)
     with pytest.raises(TypeError, match=r"such as cepheid\.HSpice"):
-        cepheid.Engine([PATTERN], shed="hspice")  # type: ignore[arg-type]
+        cepheid.Engine([PATTERN], shed=3)
     with pytest.raises(ValueError, match="no pattern of that name; there are pattern_1"):
         cepheid.Engine([PATTERN], shed=cepheid.HSpice(weights={"other": 2.0}))
     with pytest.raises(ValueError, match=r"shed=cepheid\.HSpice"):

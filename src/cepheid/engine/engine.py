@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 
-from cepheid.adapt.every import CheckEvery
-from cepheid.adapt.follower import Adapting, Follower, Migration
+from cepheid.adapt.every import CheckEvery, Every
+from cepheid.adapt.follower import Adapting, Follower, Migration, checked_migration
 from cepheid.adapt.policies import Policy, policy_of
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.planning import Planning, Share, checked_share
@@ -19,7 +20,7 @@ from cepheid.language.pattern import Pattern, with_names
 from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.pattern.normalise import normalise
 from cepheid.plan.planner import PLANNERS
-from cepheid.shed.strategies import Strategy, checked_strategy
+from cepheid.shed.strategies import checked_strategy
 from cepheid.stats.estimates import Estimates
 
 NEGATIONS = ("auto", "first_chance", "post")
@@ -48,14 +49,17 @@ class Engine:
     check_every: CheckEvery = None
     migrate: Migration = "rebuild"
     share: Share = None
-    shed: Strategy | None = None
+    shed: Any = None
+    """A strategy, or the word for one; once the engine is made, a strategy or None."""
 
     def __post_init__(self) -> None:
         checked_share(self.share)
-        self._follower()  # says what is wrong with the options
+        policy_of(self.adapt)
+        Every.of(self.check_every)  # also where nothing follows the data: it would by adapt= alone
+        checked_migration(self.migrate)
         named = self._named()
         if self.shed is not None:
-            checked_strategy(self.shed, [str(pattern.name) for pattern in named])
+            object.__setattr__(self, "shed", checked_strategy(self.shed, [str(pattern.name) for pattern in named]))
         if self.negation not in NEGATIONS:
             raise ValueError(f"negation is one of {', '.join(NEGATIONS)}; got {self.negation!r}")
         if self.planner != "auto" and self.planner not in PLANNERS:

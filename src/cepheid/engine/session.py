@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from operator import is_
 from time import perf_counter
 from typing import Any
 
 import pyarrow as pa
 
-from cepheid.adapt.follower import Follower
+from cepheid.adapt.follower import Follower, checked_migration
 from cepheid.engine.batches import in_one, nothing
 from cepheid.engine.clock import END, Watermark, unit_of
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes, InputError, without_views
@@ -106,7 +107,9 @@ class Session:
             self._late.append(late)
         if self._follower is not None and len(batch):
             self.now = max(self.now, batch.span[1])
+            self._broken = True  # if it fails: nobody gets the matches of this push, and a plan may be half changed
             self._follower.after_push(self, started)
+            self._broken = False
         return found
 
     def look(self) -> int:
@@ -118,7 +121,9 @@ class Session:
         if self._follower is None or self._schema is None:
             return 0
         before = self._follower.changed
+        self._broken = True
         self._follower.look(self)
+        self._broken = False
         return self._follower.changed - before
 
     def _refuse_if_over(self) -> None:
@@ -151,8 +156,8 @@ class Session:
             raise ValueError(
                 "this session has no strategy to drop work by: open it with Engine(…, shed=cepheid.HSpice())"
             )
-        if not 0 <= ratio < 1:
-            raise ValueError(f"the share of the work to drop is from 0 up to but not including 1, got {ratio!r}")
+        if not isinstance(ratio, Real) or not 0 <= ratio < 1:
+            raise ValueError(f"the share of the work to drop is a number from 0 up to, not including, 1; got {ratio!r}")
         self._overload = float(ratio)
         for state in self._states:
             state.overload(self._overload)
@@ -321,8 +326,7 @@ class Session:
         ``migrate``: ``"rebuild"`` makes the new plan's partial matches of the events that are kept; ``"parallel"`` lets
         the old plan finish the matches that have an event from before the change, for one window.
         """
-        if migrate not in ("rebuild", "parallel"):
-            raise ValueError(f"migrate is 'rebuild' or 'parallel', got {migrate!r}")
+        checked_migration(migrate)
         done = [b for state in self._states for b in state.change(plans, rebuild=migrate == "rebuild")]
         self._plans = {**self._plans, **{branch: plans[branch] for branch in done}}
         self._planning.resume(self._plans)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 from typing import TypeAlias
 
 from cepheid.language import syntax as s
@@ -38,14 +39,18 @@ class Strategy:
     def __post_init__(self) -> None:
         if not self.seconds > 0:
             raise ValueError(f"latency_bound is longer than nothing, such as '1 second'; got {self.latency_bound!r}")
-        if not 0 < self.safety < 1:
+        if not _is_number(self.safety) or not 0 < self.safety < 1:
             raise ValueError(
                 f"safety is a part of the latency bound, between 0 and 1, such as 0.8; got {self.safety!r}"
             )
-        if self.observations < 1:
-            raise ValueError(f"observations is 1 or more, got {self.observations!r}")
+        if isinstance(self.observations, bool) or not isinstance(self.observations, Integral) or self.observations < 1:
+            raise ValueError(f"observations is a whole number, 1 or more; got {self.observations!r}")
+        if not isinstance(self.weights, Mapping):
+            raise TypeError(
+                f"weights are numbers by the names of patterns, such as {{'fraud': 10}}; got {self.weights!r}"
+            )
         for name, weight in self.weights.items():
-            if not isinstance(weight, (int, float)) or not 0 <= weight < float("inf"):
+            if not _is_number(weight) or not 0 <= weight < float("inf"):
                 raise ValueError(f"the weight of a pattern is a number, 0 or more; got {weight!r} for {name!r}")
 
     @property
@@ -69,6 +74,10 @@ class Strategy:
     def for_patterns(self, names: Collection[str]) -> Strategy:
         """The same for some of the patterns, with the weights that are theirs."""
         return replace(self, weights={name: weight for name, weight in self.weights.items() if name in names})
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -108,7 +117,7 @@ STRATEGIES: Mapping[str, type[Strategy]] = {
     "sampling": WeightedSampling,
     "cost": CostAware,
 }
-"""By the words that stand for them on the command line and in jobs."""
+"""By the words that stand for them on the command line, in jobs and wherever a strategy is taken."""
 
 
 def strategy_called(word: str) -> type[Strategy]:
@@ -124,9 +133,23 @@ def strategy_called(word: str) -> type[Strategy]:
 
 
 def checked_strategy(shed: object, patterns: Sequence[str]) -> Strategy:
-    """A strategy whose weights are of patterns that there are."""
+    """A strategy whose weights are of patterns that there are; a word stands for one as it is if nobody says more.
+
+    >>> checked_strategy("hspice", [])
+    HSpice(latency_bound='1 second', safety=0.8, weights={}, observations=20000)
+    """
+    if isinstance(shed, str):
+        try:
+            shed = strategy_called(shed)()
+        except ValueError as error:
+            raise ValueError(f"shed is a strategy such as cepheid.HSpice(), or {error}") from None
+    if isinstance(shed, type) and issubclass(shed, Strategy):
+        raise TypeError(f"shed is a strategy, and {shed.__name__} is a class of them: write cepheid.{shed.__name__}()")
     if not isinstance(shed, Strategy) or type(shed) is Strategy:
-        raise TypeError(f"shed is a strategy such as cepheid.HSpice(latency_bound='1 second'); got {shed!r}")
+        raise TypeError(
+            f"shed is a strategy such as cepheid.HSpice(latency_bound='1 second'), or one of the words "
+            f"{', '.join(STRATEGIES)}; got {shed!r}"
+        )
     unknown = [name for name in shed.weights if name not in patterns]
     if unknown:
         raise ValueError(

@@ -377,7 +377,7 @@ def test_mistakes() -> None:
         ((EVENTS,), {"queue_size": 0}, "queue_size"),
         ((EVENTS,), {"allowed_lateness": "5 seconds"}, "allowed_lateness"),
         ((EVENTS,), {"run_for": "5 events"}, "run_for"),
-        ((EVENTS,), {"shed": Shed()}, "say how fast it comes"),
+        ((EVENTS,), {"shed": cepheid.HSpice()}, "say how fast it comes"),
     ]
     for arguments, more, said in cases:
         with pytest.raises(ValueError, match=said):

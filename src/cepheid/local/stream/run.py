@@ -27,6 +27,7 @@ from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch
 from cepheid.pattern.normalise import normalise
 from cepheid.pattern.read import patterns_in
+from cepheid.shed.strategies import checked_strategy
 from cepheid.stats.estimates import Estimates
 
 LEAST_BOUND = 0.02
@@ -67,9 +68,10 @@ def run(
     result.
 
     ``shed``: what to drop when events come faster than they can be matched, such as
-    ``cepheid.HSpice(latency_bound="1 second")``. Without it a source that is too fast is held back by a queue of
-    ``queue_size`` events, and nothing is lost. ``allowed_lateness``: how much older than the newest an event may be,
-    such as ``"10 seconds"`` or, where times are numbers, a number. ``run_for``: stop after so many seconds.
+    ``cepheid.HSpice(latency_bound="1 second")``; a word such as ``"hspice"`` stands for a strategy as it is if nobody
+    says more. Without it a source that is too fast is held back by a queue of ``queue_size`` events, and nothing is
+    lost. ``allowed_lateness``: how much older than the newest an event may be, such as ``"10 seconds"`` or, where times
+    are numbers, a number. ``run_for``: stop after so many seconds.
     ``each_second`` is called with the metrics of every second. The other options are those of :func:`cepheid.match`.
 
     >>> import cepheid
@@ -86,34 +88,34 @@ def run(
     start, end = source_of(source, given), sink_of(sink)
     if queue_size < 1:
         raise ValueError(f"queue_size is 1 event or more, got {queue_size}")
-    if shed is not None and isinstance(start, Replay) and not start.paced:
+    named = with_names(patterns_in(patterns))
+    strategy = None if shed is None else checked_strategy(shed, [str(pattern.name) for pattern in named])
+    if strategy is not None and isinstance(start, Replay) and not start.paced:
         raise ValueError(
             "a table that comes as fast as it is taken is never an overload: for shedding, say how fast it comes, "
             "with cepheid.Replay(table, rate=…) or speed=…"
         )
-    if shed is not None and shed.seconds < LEAST_BOUND:
+    if strategy is not None and strategy.seconds < LEAST_BOUND:
         raise ValueError(
             f"the latency_bound of a run is {1000 * LEAST_BOUND:.0f} milliseconds or more, since events come and are "
-            f"matched some at a time; got {shed.latency_bound!r}"
+            f"matched some at a time; got {strategy.latency_bound!r}"
         )
-    named = with_names(patterns_in(patterns))
     preview = start.preview(columns)
     if preview is not None:
         check(named, preview.schema, time=time, type=type, tie_breaker=tie_breaker)
     estimates = dict(statistics or {})
     if not estimates and preview is not None and preview.num_rows and planner != "pattern_order" and order is None:
         estimates = estimate_all(named, preview, columns)
-    options: dict[str, Any] = {} if shed is None else {"shed": shed}
     engine = Engine(
         named, columns, planner, order, estimates, max_partial_matches, negation, adapt, check_every, migrate, share,
-        **options,
+        strategy,
     )  # fmt: skip
-    if shed is not None:
+    if strategy is not None:
         warm_up(engine, named, preview, columns)
     critical = [pattern for pattern in named if pattern.critical]
     everything = any(normalise(pattern).needs_every_event for pattern in critical)
     runner = Runner(
-        engine.open(), start, end, columns, shed=shed, critical=None if everything else types_of(critical),
+        engine.open(), start, end, columns, shed=strategy, critical=None if everything else types_of(critical),
         match_size=_match_size(named), allowed_lateness=allowed_lateness,
         queue_size=queue_size, run_for=None if run_for is None else seconds_of(run_for, "run_for"),
         each_second=each_second,
