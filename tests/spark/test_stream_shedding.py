@@ -80,5 +80,5 @@ def test_a_table_can_wait(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, "A", 1, 2)], "ts long, type string, k long, x long")
     with pytest.raises(ValueError, match="shed is for streams"):
         match("PATTERN A a WITHIN 10", frame, shed=cepheid.HSpice())
+    with pytest.raises(TypeError, match="shed is a strategy"):
         match("PATTERN A a WITHIN 10", frame, shed=3)  # type: ignore[arg-type]
-        match("PATTERN A a WITHIN 10", frame, shed="hspice")  # type: ignore[arg-type]
