@@ -142,6 +142,24 @@ def test_a_time_needs_a_clock() -> None:
             refused()
 
 
+def test_a_look_that_fails_leaves_a_session_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The matches of its push are lost, and a plan may be half changed."""
+    table = drifting([(1, 1, 1)], size=1000)
+
+    def fails(*_: object) -> None:
+        raise MemoryError
+
+    for ask in (lambda session: session.push(table.slice(500)), lambda session: session.look()):
+        session = cepheid.Engine([PATTERN], adapt=Unconditional(), check_every=600).open()
+        session.push(table.slice(0, 500))
+        with monkeypatch.context() as patch:
+            patch.setattr(session, "estimates", fails)
+            with pytest.raises(MemoryError):
+                ask(session)
+        with pytest.raises(ValueError, match="failed half-way"):
+            session.push(table.slice(0, 500))
+
+
 def test_a_restored_session_knows_what_it_did_and_learned() -> None:
     table = drifting([(1, 1, 0.02), (0.02, 1, 1), (1, 1, 0.02)], size=2000)
     engine = cepheid.Engine([PATTERN], planner="greedy", adapt=Invariant(distance="meta"), check_every=100)

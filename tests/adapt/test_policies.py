@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import cepheid
@@ -17,6 +21,10 @@ BEFORE = Cardinality(BRANCH, Estimates({"a": 100.0, "b": 15.0, "c": 10.0}))
 def watch(policy: Policy, memory: Memory | None = None) -> Watch:
     plan = PLANNERS["greedy"](BRANCH, BEFORE)
     return policy.watch(plan, "greedy", BEFORE, {} if memory is None else memory)
+
+
+def engine(**options: Any) -> cepheid.Engine:
+    return cepheid.Engine([cepheid.parse("PATTERN SEQ(A a, B b) WITHIN 1")], **options)
 
 
 def with_rates(**rates: float) -> Cardinality:
@@ -70,23 +78,30 @@ def test_a_learned_distance_grows_with_changes_that_bring_little() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Invariant(k=0), "k is 1 or more, got 0"),
+        (lambda: Invariant(k=0), "k says how many .*: 1 or more; got 0"),
+        (lambda: Invariant(k=1.5), "1 or more; got 1.5"),  # type: ignore[arg-type]
+        (lambda: Invariant(k="1"), "1 or more; got '1'"),  # type: ignore[arg-type]
+        (lambda: Invariant(distance=math.nan), "distance is 0 or more"),
+        (lambda: Threshold(math.nan), "relative change above 0, .*; got nan"),
+        (lambda: Threshold("0.3"), "relative change above 0, .*; got '0.3'"),  # type: ignore[arg-type]
         (lambda: Invariant(distance=-1), "distance is 0 or more"),
         (lambda: Invariant(distance="mean"), "'average' or 'meta'; got 'mean'"),  # type: ignore[arg-type]
         (lambda: Threshold(0), "relative change above 0"),
         (
-            lambda: cepheid.Engine([cepheid.parse("PATTERN A a WITHIN 1")], adapt="sometimes"),
-            "adapt is 'static', True, or a policy .*, one of static, true, .*; got 'sometimes'",
+            lambda: engine(adapt="sometimes"),
+            "adapt is 'static', True, or a policy .*, one of static, true, .*; got 'so",
         ),
-        (
-            lambda: cepheid.Engine([cepheid.parse("PATTERN A a WITHIN 1")], adapt=True, check_every=0),
-            "check_every is 1 event or more",
-        ),
+        (lambda: engine(adapt=Invariant), "adapt is 'static', True, or a policy such as .*Invariant"),
+        (lambda: engine(adapt=True, check_every=0), "check_every is 1 event or more"),
+        (lambda: engine(adapt=True, check_every="bogus"), "check_every is 1 event or more, .*; got 'bogus'"),
+        (lambda: engine(check_every="bogus"), "check_every is 1 event or more, .*; got 'bogus'"),
+        (lambda: engine(adapt=True, migrate="bogus"), "migrate is 'rebuild' or 'parallel'; got 'bogus'"),
+        (lambda: engine(migrate="bogus"), "migrate is 'rebuild' or 'parallel'; got 'bogus'"),
     ],
 )
-def test_senseless_policies_are_refused(make: object, said: str) -> None:
+def test_senseless_options_are_refused(make: Callable[[], object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        make()  # type: ignore[operator]
+        make()
 
 
 @pytest.mark.parametrize(
@@ -106,8 +121,7 @@ def test_senseless_policies_are_refused(make: object, said: str) -> None:
 )
 def test_policies_have_words(words: str, policy: Policy | None) -> None:
     assert policy_called(words) == policy
-    engine = cepheid.Engine([cepheid.parse("PATTERN SEQ(A a, B b) WITHIN 1")], adapt=words)
-    assert ("adaptation" in engine.open().report()) == (policy is not None)
+    assert ("adaptation" in engine(adapt=words).open().report()) == (policy is not None)
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from cepheid.language import syntax as s
+from cepheid.language.problems import PatternError
 from cepheid.language.reader import read_length
 from cepheid.language.values import Interval
 
@@ -40,7 +42,8 @@ class Every:
             return cls()
         window = None
         if isinstance(given, str):
-            window = read_length(given)
+            with suppress(PatternError):
+                window = read_length(given)
         elif isinstance(given, dt.timedelta):
             window = s.Window(s.WindowKind.TIME, Interval.from_timedelta(given).nanoseconds)
         elif isinstance(given, int) and not isinstance(given, bool):

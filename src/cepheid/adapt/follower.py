@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
@@ -51,6 +51,11 @@ ASKING = 0.02
 UNKNOWN = "the plan was made before the stream was known"
 
 
+def checked_migration(migrate: object) -> None:
+    if migrate not in get_args(Migration):
+        raise ValueError(f"migrate is {' or '.join(map(repr, get_args(Migration)))}; got {migrate!r}")
+
+
 class Followed(Protocol):
     """What is asked of a session. Times are ticks of its clock."""
 
@@ -88,6 +93,7 @@ class Adapting:
 
     def __post_init__(self) -> None:
         Every.of(self.check_every)
+        checked_migration(self.migrate)
 
     def follow(self) -> Follower:
         return Follower(self)

@@ -6,8 +6,10 @@ to be expected, or nothing.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from numbers import Integral, Real
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard
 
 from cepheid.language.problems import closest
 from cepheid.pattern.normal import Condition
@@ -46,6 +48,10 @@ class Policy(Protocol):
         ...
 
 
+def _is_real(value: object) -> TypeGuard[float]:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True)
 class Unconditional:
     """Plan again at every check.
@@ -80,8 +86,8 @@ class Threshold:
     cautious: bool = True
 
     def __post_init__(self) -> None:
-        if self.change <= 0:
-            raise ValueError(f"a threshold is a relative change above 0, such as 0.3; got {self.change}")
+        if not (_is_real(self.change) and 0 < self.change < math.inf):
+            raise ValueError(f"a threshold is a relative change above 0, such as 0.3; got {self.change!r}")
 
     def watch(self, plan: Plan, planner: str, then: Cardinality, memory: Memory) -> Watch:
         return _Changes(self.change, then.estimates)
@@ -126,11 +132,9 @@ class Invariant:
     cautious: bool = True
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise ValueError(f"k is 1 or more, got {self.k}")
-        if self.distance not in ("average", "meta") and not (
-            isinstance(self.distance, (int, float)) and self.distance >= 0
-        ):
+        if not (isinstance(self.k, Integral) and not isinstance(self.k, bool) and self.k >= 1):
+            raise ValueError(f"k says how many comparisons are watched for each part: 1 or more; got {self.k!r}")
+        if self.distance not in ("average", "meta") and not (_is_real(self.distance) and self.distance >= 0):
             raise ValueError(f"distance is 0 or more, 'average' or 'meta'; got {self.distance!r}")
 
     def watch(self, plan: Plan, planner: str, then: Cardinality, memory: Memory) -> Watch:
@@ -141,7 +145,6 @@ class Invariant:
         if self.distance == "average":
             distances = [abs(c.distance(then)) for block in blocks for c in block]
             return _Invariants(chosen, sum(distances) / len(distances) if distances else 0.0)
-        assert isinstance(self.distance, (int, float))
         return _Invariants(chosen, float(self.distance))
 
 
