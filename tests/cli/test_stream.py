@@ -61,6 +61,43 @@ def test_matches_alone_on_standard_output(files: tuple[Path, Path]) -> None:
     assert "matches in 500 events" in result.stderr
 
 
+def test_outputs_are_looked_at_before_the_first_event(files: tuple[Path, Path], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    patterns, events = files
+    nowhere = tmp_path / "nowhere"
+    cases: list[tuple[list[object], str]] = [
+        (["--metrics", tmp_path / "m.txt"], "--metrics: expected a name that ends in .csv or .parquet; found 'm.txt'"),
+        (["--metrics", nowhere / "m.csv"], "there is no folder"),
+        (["--plot", tmp_path / "m.xyz"], "--plot: expected a name that ends in "),
+        (["--plot", nowhere / "m.png"], "there is no folder"),
+        (["-o", nowhere / "m.jsonl"], "there is no folder"),
+    ]
+    for arguments, said in cases:
+        result = run("-p", patterns, events, *arguments)
+        assert result.exit_code == 2, result.output
+        assert said in result.stderr, result.stderr
+        assert "matches" not in result.stdout
+
+
+def test_a_plot_that_fails_hides_neither_the_summary_nor_the_error(
+    files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("no ink")
+
+    monkeypatch.setattr("cepheid.local.stream.result.StreamResult.plot", fail)
+    patterns, events = files
+    result = run("-p", patterns, events, "--plot", tmp_path / "run.png")
+    assert result.exit_code == 2
+    assert "matches in 500 events" in result.stdout
+    assert "error: no ink" in result.stderr
+    result = run("-p", patterns, "tcp://127.0.0.1:1", "--plot", tmp_path / "run.png")
+    assert "no ink" in result.stderr
+    assert "error: the source failed after 0 events" in result.stderr
+
+
 def test_mistakes_are_plain(files: tuple[Path, Path], tmp_path: Path) -> None:
     patterns, events = files
     cases: list[tuple[list[object], str]] = [

@@ -18,10 +18,11 @@ from cepheid.language.pattern import Pattern
 from cepheid.local.stream.addresses import source_at
 from cepheid.local.stream.kafka import KafkaSource
 from cepheid.local.stream.metrics import Second
-from cepheid.local.stream.result import StreamResult
+from cepheid.local.stream.result import StreamResult, check_plot
 from cepheid.local.stream.run import run
 from cepheid.local.stream.runner import StreamError
 from cepheid.local.stream.sources import Replay, Source
+from cepheid.local.writable import refuse_unwritable
 from cepheid.shed.strategies import Strategy, strategy_called
 
 QUIET = 10.0
@@ -88,8 +89,7 @@ def run_stream(
     err: Console,
 ) -> None:
     """``out`` is for matches, if they go to standard output; what is said about the run then goes to ``err``."""
-    if metrics is not None and metrics.suffix.lower() not in METRICS:
-        raise ValueError(f"--metrics: expected a name that ends in .csv or .parquet; found {metrics.name!r}")
+    _check_outputs(metrics, plot)
     told = err if output == "-" else out
     shown = _Shown(out) if output is None else None
     try:
@@ -98,19 +98,38 @@ def run_stream(
                 patterns, source, shown if output is None else output, each_second=line.second, **columns, **options
             )
     except StreamError as error:
-        _told(error.result, metrics, plot, told)
+        _summary(error.result, told)
+        try:
+            _write_outputs(error.result, metrics, plot)
+        except Exception as other:  # the error to end with is the stream's
+            err.print(f"{other}", markup=False)
         raise
-    _told(result, metrics, plot, told)
+    _summary(result, told)
     if output not in (None, "-"):
         told.print(f"matches are in {output}", markup=False)
+    _write_outputs(result, metrics, plot)
 
 
-def _told(result: StreamResult, metrics: Path | None, plot: Path | None, console: Console) -> None:
+def _check_outputs(metrics: Path | None, plot: Path | None) -> None:
+    """Before the first event, not after the last."""
+    try:
+        option = "--metrics"
+        if metrics is not None:
+            if metrics.suffix.lower() not in METRICS:
+                raise ValueError(f"expected a name that ends in {' or '.join(METRICS)}; found {metrics.name!r}")
+            refuse_unwritable(metrics)
+        option = "--plot"
+        if plot is not None:
+            check_plot(plot)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{option}: {error}") from None
+
+
+def _write_outputs(result: StreamResult, metrics: Path | None, plot: Path | None) -> None:
     if metrics is not None:
         METRICS[metrics.suffix.lower()](result.metrics, metrics)
     if plot is not None:
         result.plot(plot)
-    _summary(result, console)
 
 
 METRICS: Mapping[str, Callable[[pa.Table, Path], object]] = {

@@ -239,6 +239,49 @@ def test_no_match_is_an_empty_file(tmp_path: Path) -> None:
     assert (tmp_path / "none.jsonl").read_text() == ""
 
 
+def test_earlier_matches_stay_until_there_are_events(tmp_path: Path) -> None:
+    path = tmp_path / "found.jsonl"
+    path.write_text("earlier\n")
+    with pytest.raises(cepheid.StreamError, match="the source failed after 0 events"):
+        cepheid.run(PATTERN, "tcp://127.0.0.1:1", path)
+    assert path.read_text() == "earlier\n"
+
+    def source() -> Iterator[pa.Table]:
+        yield EVENTS.slice(0, 1)
+        raise BreaksError
+
+    with pytest.raises(cepheid.StreamError, match="the source failed after 1 events"):
+        cepheid.run(PATTERN, source(), path)
+    assert path.read_text() == ""
+
+
+def test_no_event_at_all_is_an_empty_file(tmp_path: Path) -> None:
+    path = tmp_path / "found.jsonl"
+    path.write_text("earlier\n")
+    cepheid.run(PATTERN, EVENTS.slice(0, 0), path)
+    assert path.read_text() == ""
+
+
+def test_a_sink_that_cannot_be_written_to_is_refused_before_the_first_event(tmp_path: Path) -> None:
+    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "file").touch()
+    asked: list[bool] = []
+
+    def source() -> Iterator[pa.Table]:
+        asked.append(True)
+        yield EVENTS
+
+    for path, said in [
+        (tmp_path / "nowhere" / "found.jsonl", "there is no folder .*nowhere: make it"),
+        (tmp_path / "folder.jsonl", "expected the name of a file, found a folder"),
+        (tmp_path / "file" / "found", "expected a folder, but .*file is a file"),
+    ]:
+        with pytest.raises(OSError, match=said):
+            cepheid.run(PATTERN, source(), path)
+    assert not asked
+    assert {path.name for path in tmp_path.iterdir()} == {"folder.jsonl", "file"}
+
+
 # --- lateness, back-pressure, stopping
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,8 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from cepheid.local.writable import refuse_unwritable
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+def check_plot(path: Path) -> None:
+    """Before a run: fails if it could not be drawn to this file."""
+    _refuse_without_matplotlib()
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    kinds = FigureCanvasBase.get_supported_filetypes()
+    if path.suffix.lower().removeprefix(".") not in kinds:
+        raise ValueError(f"expected a name that ends in {', '.join(f'.{kind}' for kind in kinds)}; found {path.name!r}")
+    refuse_unwritable(path)
+
+
+def _refuse_without_matplotlib() -> None:
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ModuleNotFoundError(
+            "plots need matplotlib, which is not installed. Install it with: pip install 'cepheid[plot]'"
+        )
 
 
 @dataclass(frozen=True)
@@ -42,12 +63,8 @@ class StreamResult:
 
         Needs matplotlib: ``pip install 'cepheid[plot]'``.
         """
-        try:
-            from matplotlib.figure import Figure
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError(
-                "plots need matplotlib, which is not installed. Install it with: pip install 'cepheid[plot]'"
-            ) from None
+        _refuse_without_matplotlib()
+        from matplotlib.figure import Figure
 
         figure = target if isinstance(target, Figure) else Figure(figsize=(9, 7), layout="constrained")
         columns = {name: self.metrics[name].to_numpy() for name in self.metrics.column_names}

@@ -20,7 +20,7 @@ from cepheid.local.match import BATCH
 from cepheid.local.stream.metrics import Second
 from cepheid.local.stream.result import StreamResult
 from cepheid.local.stream.runner import Runner
-from cepheid.local.stream.sinks import sink_of
+from cepheid.local.stream.sinks import Prepared, sink_of
 from cepheid.local.stream.sources import Replay, source_of
 from cepheid.local.stream.watermark import Lateness, seconds_of
 from cepheid.pattern.check import check
@@ -110,6 +110,8 @@ def run(
         named, columns, planner, order, estimates, max_partial_matches, negation, adapt, check_every, migrate, share,
         strategy,
     )  # fmt: skip
+    if isinstance(end, Prepared):
+        end.check()
     if strategy is not None:
         warm_up(engine, named, preview, columns)
     critical = [pattern for pattern in named if pattern.critical]

@@ -22,7 +22,7 @@ from cepheid.local.stream.metrics import Meter, Second
 from cepheid.local.stream.queue import Chunk, EventQueue
 from cepheid.local.stream.relief import LastResort
 from cepheid.local.stream.result import StreamResult
-from cepheid.local.stream.sinks import Collect, Keeping, Sink
+from cepheid.local.stream.sinks import Collect, Keeping, Prepared, Sink
 from cepheid.local.stream.sources import Source
 from cepheid.local.stream.watermark import Lateness, Watermarks
 from cepheid.shed.batching import SLICE, BatchSize
@@ -156,6 +156,7 @@ class Runner:
         events = pa.concat_tables([chunk.events for chunk in chunks])
         if not self._ready:
             self.session.prepare(events.schema)  # says what is wrong with the columns
+            self._begin_sink()
             self._ready = True
         self._hand_over(self.session.push(events, watermark=self._watermarks.after(events)), events.num_rows)
         self.session.late_events()  # they are counted; nobody asks for them
@@ -184,6 +185,13 @@ class Runner:
             except Exception as error:
                 raise _SinkFailedError from error
 
+    def _begin_sink(self) -> None:
+        if isinstance(self.sink, Prepared):
+            try:
+                self.sink.begin()
+            except Exception as error:
+                raise _SinkFailedError from error
+
     def _hand_over(self, matches: pa.Table, events: int = 0) -> None:
         self._nothing = matches.slice(0, 0)
         if matches.num_rows:
@@ -207,6 +215,8 @@ class Runner:
         """After the last event: the sink has all there is, or it is said that it has not."""
         if self._queue.error is None:  # what a broken stream was still waiting for is not known
             self._hand_over(self.session.close())
+            if not self._ready:
+                self._begin_sink()
         try:
             self.sink.close()
         except Exception as error:

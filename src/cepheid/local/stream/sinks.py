@@ -14,6 +14,8 @@ from typing import Any, Protocol, TextIO, runtime_checkable
 import pyarrow as pa
 import pyarrow.parquet
 
+from cepheid.local.writable import refuse_unwritable, refuse_unwritable_folder
+
 ROWS = 1_000_000
 SECONDS = 10.0
 """A Parquet file is written when there are so many matches, or the first has waited for so long."""
@@ -35,6 +37,17 @@ class Keeping(Sink, Protocol):
 
     def write_due(self) -> None:
         """Write what has waited for long enough. Asked about each second, whether there are matches or not."""
+
+
+@runtime_checkable
+class Prepared(Sink, Protocol):
+    """Says at the start what would fail later, and takes the place of earlier matches only when there is reason to."""
+
+    def check(self) -> None:
+        """Before the run: fails if matches cannot go there. What is there stays as it is."""
+
+    def begin(self) -> None:
+        """The first events have come, or the stream has ended well without any."""
 
 
 class Call:
@@ -68,27 +81,34 @@ class Collect:
 
 
 class JsonLinesSink:
-    """A line of JSON for each match, in a file or on standard output. Lines are there when the push is over."""
+    """A line of JSON for each match, in a file or on standard output. Lines are there when the push is over.
+
+    A file of earlier matches is replaced when the first events have come: a source that is not there costs nobody them.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._file: TextIO | None = None
 
-    def write(self, matches: pa.Table) -> None:
-        file = self._open()
-        file.writelines(f"{line}\n" for line in json_lines(matches))
-        file.flush()
+    def check(self) -> None:
+        if self._path is not None:
+            refuse_unwritable(self._path)
 
-    def close(self) -> None:
-        file = self._open()  # no match at all is an empty file
-        file.flush()
-        if file is not sys.stdout:
-            file.close()
-
-    def _open(self) -> TextIO:
+    def begin(self) -> None:
         if self._file is None:
             self._file = sys.stdout if self._path is None else self._path.open("w", encoding="utf-8")
-        return self._file
+
+    def write(self, matches: pa.Table) -> None:
+        self.begin()
+        assert self._file is not None
+        self._file.writelines(f"{line}\n" for line in json_lines(matches))
+        self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.flush()
+            if self._path is not None:
+                self._file.close()
 
 
 class ParquetFolder:
@@ -105,6 +125,12 @@ class ParquetFolder:
         self._kept: list[pa.Table] = []
         self._since = 0.0
         self._number: int | None = None
+
+    def check(self) -> None:
+        refuse_unwritable_folder(self._folder)
+
+    def begin(self) -> None:
+        """Files are added to those that are there."""
 
     def write(self, matches: pa.Table) -> None:
         if not self._kept:
