@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +60,26 @@ def test_no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
         sink.close()
     with pytest.raises(ValueError, match="start is"):
         KafkaSource("127.0.0.1:9", "events", start="yesterday")
+
+
+def test_no_broker_for_matches_is_said_before_the_first_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cepheid.local.stream.kafka.PATIENCE", 0.3)
+    with pytest.raises(KafkaStreamError, match="kafka://127.0.0.1:9/matches: "):
+        cepheid.run(PATTERN, EVENTS, "kafka://127.0.0.1:9/matches")
+
+
+QUIET = """
+import cepheid
+from cepheid.local.stream import kafka
+kafka.PATIENCE = 1.0
+try:
+    cepheid.run("PATTERN SEQ(A a, B b) WITHIN 3", "kafka://127.0.0.1:9/events")
+except cepheid.StreamError as error:
+    print(error)
+"""
+
+
+def test_what_librdkafka_says_is_not_on_the_terminal() -> None:
+    done = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, check=True)
+    assert "kafka://127.0.0.1:9" in done.stdout
+    assert done.stderr == ""

@@ -120,6 +120,15 @@ class KafkaSink:
         )
         self._failed: str | None = None
 
+    def check(self) -> None:
+        try:
+            self._producer.list_topics(self._topic, timeout=PATIENCE)
+        except _client().KafkaException as error:
+            raise KafkaStreamError(f"{self._name}: {error.args[0].str()}") from None
+
+    def begin(self) -> None:
+        """Messages are added to those that are there."""
+
     def write(self, matches: pa.Table) -> None:
         for line in json_lines(matches):
             while True:
@@ -150,7 +159,10 @@ def _quiet() -> Any:
     """What librdkafka says goes to the log, not to the terminal."""
     import logging
 
-    return logging.getLogger("cepheid.kafka")
+    logger = logging.getLogger("cepheid.kafka")
+    if not logger.handlers:  # else Python itself would print warnings where nobody has set up a log
+        logger.addHandler(logging.NullHandler())
+    return logger
 
 
 def _client() -> Any:
