@@ -64,7 +64,7 @@ def test_no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_broker_for_matches_is_said_before_the_first_event(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cepheid.local.stream.kafka.PATIENCE", 0.3)
-    with pytest.raises(KafkaStreamError, match="kafka://127.0.0.1:9/matches: "):
+    with pytest.raises(KafkaStreamError, match=r"kafka://127\.0\.0\.1:9/matches: "):
         cepheid.run(PATTERN, EVENTS, "kafka://127.0.0.1:9/matches")
 
 
