@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import signal
 import threading
@@ -17,7 +18,7 @@ from cepheid.job import Outcome, parse_job, run_job
 from cepheid.job.outcome import MicroBatch
 from cepheid.job.report import page
 from cepheid.local.signals import Stop
-from tests.job.test_run import Watcher, expected, made_events, same
+from tests.job.test_run import START, Watcher, expected, made_events, plain, same
 from tests.spark.long import long
 
 pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
@@ -63,10 +64,47 @@ def test_the_same_as_a_batch_in_two_runs(patterns: Path, tmp_path: Path) -> None
     assert same(pa.parquet.read_table(tmp_path / "out").to_pylist(), wanted)
     assert first.matches + second.matches == len(wanted)
     assert second.events == 100
-    assert "earlier runs" in second.first_note
+    assert len(second.first) == min(second.matches, 20) > 0
+    assert same(list(second.first), [row for row in wanted if plain(row) in set(map(plain, second.first))])
+    assert min(row["end"] for row in second.first) >= START + dt.timedelta(seconds=100)
     assert second.explanation is not None
     assert second.explanation.events == 200
     assert "Events in a second" in page(second)
+
+
+def test_what_became_of_files_of_earlier_runs_does_not_matter(patterns: Path, tmp_path: Path) -> None:
+    """Somebody may have put them away."""
+    table = made_events()
+    more = "checkpoint: state\ntrigger: available_now"
+    write(tmp_path, table.slice(0, 100), 1)
+    run(tmp_path, "{format: parquet, path: out}", more=more)
+    for file in (tmp_path / "out").glob("*.parquet"):
+        file.unlink()
+    write(tmp_path, table.slice(100), 1)
+    second = run(tmp_path, "{format: parquet, path: out}", more=more)
+    assert second.matches > 0
+    assert len(second.first) == min(second.matches, 20)
+
+
+class Tidy(Watcher):
+    """Puts away what was written as soon as it is there."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+
+    def micro_batch(self, batch: MicroBatch) -> None:
+        for file in self.folder.glob("*.parquet"):
+            file.unlink()
+
+
+def test_matches_that_cannot_be_shown_are_no_failure(patterns: Path, tmp_path: Path) -> None:
+    write(tmp_path, made_events(), 1)
+    more = "checkpoint: state\ntrigger: available_now"
+    outcome = run(tmp_path, "{format: parquet, path: out}", more=more, watcher=Tidy(tmp_path / "out"))
+    assert outcome.matches > 0
+    assert list(outcome.first) == []
+    assert outcome.first_note.startswith("They could not be read: ")
 
 
 @long

@@ -23,7 +23,6 @@ class History:
         self.batches: list[MicroBatch] = []
         self.count = self.events = self.matches = self.late = self.lost = 0
         self.matches_of: Counter[str] = Counter()
-        self.examples: list[str] = []
         self._last: tuple[Any, ...] | None = None
 
     def is_new(self, progress: Mapping[str, Any]) -> bool:
@@ -43,8 +42,6 @@ class History:
         self.late += batch.late
         self.lost += batch.lost
         self.matches_of.update(batch.matches_of)
-        if batch.example is not None and len(self.examples) < 100:
-            self.examples.append(batch.example)
         self.batches.append(batch)
         if len(self.batches) > MOST:
             self.batches = [joined(*self.batches[i : i + 2]) for i in range(0, len(self.batches), 2)]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from cepheid.job.batch import run_batch
 from cepheid.job.description import Job
-from cepheid.job.environment import scrubbed
 from cepheid.job.outcome import Outcome
 from cepheid.job.quiet import no_repeated_errors
 from cepheid.job.reading import read_patterns
 from cepheid.job.session import open_session
+from cepheid.job.spark_errors import said
 from cepheid.job.watch import Nobody, Watcher
 from cepheid.language.problems import CepheidError
 
@@ -40,19 +40,9 @@ def run_job(job: Job, watcher: Watcher | None = None, *, show: int = 20, explain
         with no_repeated_errors(), tempfile.TemporaryDirectory(prefix="cepheid-") as scratch:
             outcome = run(spark, job, patterns, Path(scratch), watcher, show=show, explained=explained)
     except (PySparkException, Py4JError, JavaError) as error:
-        raise RunError(scrubbed(said(error), job.model_dump())) from None
+        raise RunError(said(error, job)) from None
     versions = {"spark": spark.version, "cepheid": _cepheid()}
     return replace(outcome, versions=versions)
-
-
-def said(error: Exception) -> str:
-    """What went wrong, without the stack of Java."""
-    text = str(error)
-    for start in ("\n\nJVM stacktrace:", "\n\tat org.apache", "\n\tat scala", "\n\tat java"):
-        text = text.partition(start)[0]
-    if "DATA_SOURCE_NOT_FOUND" in text or "Failed to find data source" in text:
-        text += "\nHint: name the Maven coordinates of its jar in spark.packages."
-    return text.strip()
 
 
 def _cepheid() -> str:

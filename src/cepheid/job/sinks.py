@@ -108,14 +108,7 @@ def _kafka_options(sink: KafkaSink) -> dict[str, str]:
     return {"kafka.bootstrap.servers": servers, "topic": topic, **as_texts(sink.options)}
 
 
-def read_back(spark: SparkSession, job: Job, found: DataFrame) -> DataFrame | None:
-    """The matches that were written, all of them; None where they cannot be had again. ``found``: for the columns."""
-    match job.sink:
-        case FileSink() as sink:
-            reader = spark.read.format(sink.format).options(**_file_options(sink))
-            if sink.format != "delta":
-                reader = reader.schema(_fitting(found, sink).schema)
-            return reader.load(job.place(resolved(sink.path)))
-        case ShownSink(format="memory", name=name):
-            return spark.table(sql.name(name))
-    return None
+def read_back(spark: SparkSession, job: Job, sink: FileSink, found: DataFrame) -> DataFrame:
+    """The matches that were written, all of them. ``found``: for the columns."""
+    reader = spark.read.format(sink.format).options(**_file_options(sink))
+    return reader.schema(_fitting(found, sink).schema).load(job.place(resolved(sink.path)))

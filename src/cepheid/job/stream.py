@@ -5,18 +5,18 @@ from __future__ import annotations
 import datetime as dt
 import json
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cepheid.job import sql
-from cepheid.job.batch import first_of, match_options
-from cepheid.job.description import Job, Kafka, KafkaSink, ShownSink, Workload, interval
+from cepheid.job.batch import match_options
+from cepheid.job.description import Job, Kafka, Workload, interval
 from cepheid.job.explaining import plan_alone, plan_and_funnel
+from cepheid.job.first import First, Printer, example, first_matches, has_examples
 from cepheid.job.history import History
 from cepheid.job.outcome import Outcome
-from cepheid.job.sinks import read_back, start_stream, where_to
+from cepheid.job.sinks import start_stream, where_to
 from cepheid.job.sources import can_be_read_again, open_events, prepare
 from cepheid.job.timeline import extent_of, timeline_of
 from cepheid.job.watch import Watcher
@@ -25,7 +25,7 @@ from cepheid.local.signals import Stop
 
 if TYPE_CHECKING:
     from cepheid.local.explain.explain import Explanation
-    from cepheid.spark.pyspark_names import DataFrame, SparkSession, StreamingQuery
+    from cepheid.spark.pyspark_names import SparkSession, StreamingQuery
 
 POLL = 0.25
 PATIENCE = 10.0
@@ -50,21 +50,23 @@ def run_stream(
     prepare(job, scratch)
     found = match(patterns, open_events(spark, job, scratch, streaming=True), **match_options(job))
     names = [pattern.name or "" for pattern in patterns]
-    printer = _Printer(job, watcher, show)
+    printer = Printer(job, watcher, show)
+    first = first_matches(spark, job, found, printer, show)
     history = History()
     started = time.perf_counter()
     with Stop() as stop:
-        query = start_stream(counted_matches(found, names, _example(job, found)), job, printer)
+        counted = counted_matches(found, names, example(found) if has_examples(job) else None)
+        query = start_stream(counted, job, printer)
         watcher.phase("waiting for events")
-        _follow(query, names, history, watcher, stop, _deadline(job, started), _silence(spark, job))
+        _follow(query, names, history, first, watcher, stop, _deadline(job, started), _silence(spark, job))
     seconds = time.perf_counter() - started
-    first, first_note = _first(spark, job, found, history, printer, show)
+    shown, shown_note = first.taken()
     explanation, note = None, ""
     if explained:
         watcher.phase("explaining the plan")
         explanation, note = _explained(spark, job, patterns, scratch)
     return Outcome(
-        job, patterns, began, seconds, history.events, history.matches, dict(history.matches_of), first, first_note,
+        job, patterns, began, seconds, history.events, history.matches, dict(history.matches_of), shown, shown_note,
         history.late, history.batches, None, explanation, note, stop.asked, where_to(job), history.lost,
     )  # fmt: skip
 
@@ -73,6 +75,7 @@ def _follow(
     query: StreamingQuery,
     patterns: Sequence[str],
     history: History,
+    first: First,
     watcher: Watcher,
     stop: Stop,
     deadline: float,
@@ -88,6 +91,7 @@ def _follow(
             batch = history.add(progress, patterns)
             if batch is not None:
                 watcher.micro_batch(batch)
+                first.seen(batch)
         now = time.perf_counter()
         if last_call == float("inf") and (stop.asked or now >= deadline):
             watcher.phase("stopping")
@@ -98,7 +102,9 @@ def _follow(
                 query.stop()
             ended = True
     for progress in _news(query, history):
-        history.add(progress, patterns)
+        last = history.add(progress, patterns)
+        if last is not None:
+            first.seen(last)
 
 
 @contextmanager
@@ -129,56 +135,6 @@ def _plain(progress: Any) -> Mapping[str, Any]:
 
 def _deadline(job: Job, started: float) -> float:
     return float("inf") if job.run_for is None else started + interval(job.run_for).nanoseconds / 1e9
-
-
-def _example(job: Job, found: DataFrame) -> str | None:
-    """The earliest match of a micro-batch, where matches cannot be read again from where they were written."""
-    if isinstance(job.sink, KafkaSink) or (isinstance(job.sink, ShownSink) and job.sink.format == "none"):
-        return f"min(struct(end, start, {sql.to_json(sql.struct(found.columns))} AS match))"
-    return None
-
-
-class _Printer:
-    """The console. It keeps the first matches for the end."""
-
-    def __init__(self, job: Job, watcher: Watcher, most: int) -> None:
-        self.first: list[Mapping[str, Any]] = []
-        self._rows = job.sink.rows if isinstance(job.sink, ShownSink) else 0
-        self._watcher = watcher
-        self._most = most
-
-    def __call__(self, found: DataFrame, number: int) -> None:
-        found = found.persist()  # all of it is worked out once, so that the state of the stream is complete
-        try:
-            count = found.count()
-            rows = first_of(found, self._rows) if count else []
-        finally:
-            found.unpersist()
-        if rows:
-            self._watcher.matches(rows, count - len(rows))
-        self.first += rows[: max(self._most - len(self.first), 0)]
-
-
-def _first(
-    spark: SparkSession, job: Job, found: DataFrame, history: History, printer: _Printer, show: int
-) -> tuple[Sequence[Mapping[str, Any]], str]:
-    """The earliest matches, and what they are if not that."""
-    written = read_back(spark, job, found)
-    if written is not None:
-        goes_on = history.batches and history.batches[0].number > 0
-        earlier = " Those of earlier runs are among them." if goes_on else ""
-        return first_of(written, show), f"Read from {where_to(job)}.{earlier}"
-    if printer.first:
-        return printer.first, ""
-    moments = {field.name for field in found.schema if field.dataType.typeName() == "timestamp"}
-    examples = [_with_moments(json.loads(text), moments) for text in history.examples[:show]]
-    return examples, "The earliest match of each micro-batch."
-
-
-def _with_moments(match: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any]:
-    """Times of a match in JSON as times."""
-    times = {name: dt.datetime.fromisoformat(match[name].replace("Z", "+00:00")) for name in names if name in match}
-    return {**match, **times}
 
 
 def _explained(spark: SparkSession, job: Job, patterns: Sequence[Pattern], scratch: Path) -> tuple[Explanation, str]:
