@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
+import sys
 from pathlib import Path
 
 import pytest
@@ -206,6 +208,10 @@ def test_all_mistakes_at_once(folder: Path) -> None:
         ({"spark": "{settings: {driver.memory: 2g}}"}, "spark.settings.driver.memory", "spark.driver.memory"),
         ({"spark": "{master: local, remote: 'sc://x'}"}, "spark.remote", "one of them"),
         ({"import": "no_such_module"}, "import", "cannot be imported"),
+        ({"source": "{workload: card_payments, arguments: {seed: abc}}"}, "source.arguments.seed", "expected a whole number, found text 'abc'"),
+        ({"source": "{workload: card_payments, arguments: {start: x, accounts: x}}"}, "source.arguments.start", "expected a moment such as"),
+        ({"source": "{workload: card_payments, arguments: {start: x, accounts: x}}"}, "source.arguments.accounts", "accounts is a whole number"),
+        ({"source": "{workload: stock_quotes, arguments: {symbols: [A], rates: {B: 1}}}"}, "source.arguments", "rates"),
         ({"events": "{tyme: ts}"}, "events.tyme", "did you mean 'type' or 'time'?"),
         ({"folder": "x"}, "folder", "there is no such field"),
     ],
@@ -214,6 +220,25 @@ def test_one_mistake(folder: Path, fields: dict[str, str], field: str, said: str
     found = problems(folder, **fields)
     assert field in found
     assert said in found[field]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (
+            "def broken(:\n",
+            "broken_functions cannot be imported: SyntaxError: invalid syntax (broken_functions.py, line 1)",
+        ),
+        ("import sys\nsys.exit(3)\n", "SystemExit: 3"),
+        ("x = 1\nx.y\n", "AttributeError: 'int' object has no attribute 'y' (broken_functions.py, line 2)"),
+        ("import cepheid\ncepheid.register_function('1', abs, returns='number')\n", "broken_functions.py, line 2"),
+    ],
+)
+def test_modules_that_fail(folder: Path, code: str, said: str, request: pytest.FixtureRequest) -> None:
+    request.addfinalizer(lambda: sys.path.remove(str(folder)))
+    (folder / "broken_functions.py").write_text(code, encoding="utf-8")
+    importlib.invalidate_caches()
+    assert said in problems(folder, **{"import": "broken_functions"})["import"]
 
 
 def test_lines_are_named(folder: Path) -> None:

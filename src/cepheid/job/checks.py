@@ -7,23 +7,19 @@ yields the place of a problem and what it is.
 from __future__ import annotations
 
 import importlib
-import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
 
-from cepheid import workloads
 from cepheid.job.description import interval, is_local, located
 from cepheid.job.environment import is_name, names_in
+from cepheid.job.generator_checks import generator
 from cepheid.job.problems import FieldProblem
+from cepheid.job.values import Found, Values, at, mode, texts
 from cepheid.job.yaml_text import Document, Place, path_text
 from cepheid.language.problems import closest
-
-Found: TypeAlias = Iterator[tuple[Place, str, str | None]]
-"""Where, what is wrong, and what would help."""
-Values: TypeAlias = Mapping[str, Any]
 
 
 def problems_in(document: Document, folder: Path) -> Iterator[FieldProblem]:
@@ -36,7 +32,7 @@ def problems_in(document: Document, folder: Path) -> Iterator[FieldProblem]:
 
 def _variables(values: Values, folder: Path) -> Found:
     """Environment variables have a name, and are set."""
-    for place, text in _texts(values, ()):
+    for place, text in texts(values):
         for name in names_in(text):
             if not is_name(name):
                 yield place, f"${{{name}}} names no environment variable", "names are letters, digits and _"
@@ -46,37 +42,37 @@ def _variables(values: Values, folder: Path) -> Found:
 
 
 def _stream_only(values: Values, folder: Path) -> Found:
-    if _mode(values) != "batch":
+    if mode(values) != "batch":
         return
     for name in ("checkpoint", "trigger", "run_for"):
         if values.get(name) is not None:
             yield (name,), "only a stream has this", "say mode: stream, or leave it away"
     for name in ("allowed_lateness", "late_events"):
-        if _at(values, "engine", name) is not None:
+        if at(values, "engine", name) is not None:
             yield ("engine", name), "a batch has no late events", "say mode: stream, or leave it away"
-    if _at(values, "engine", "shed") is not None:
+    if at(values, "engine", "shed") is not None:
         yield (
             ("engine", "shed"),
             "the events of a batch do not come too fast: they wait",
             "say mode: stream, or leave it",
         )
-    source = _at(values, "source", "format")
+    source = at(values, "source", "format")
     if source in ("rate", "socket"):
         yield ("source", "format"), f"{source} is a stream, and this job is a batch", "say mode: stream"
     for name in ("max_files", "max_events"):
-        if _at(values, "source", name) is not None:
+        if at(values, "source", name) is not None:
             yield ("source", name), "only a stream has micro-batches", "say mode: stream, or leave it away"
 
 
 def _lateness(values: Values, folder: Path) -> Found:
-    if _mode(values) == "stream" and _at(values, "engine", "allowed_lateness") is None:
+    if mode(values) == "stream" and at(values, "engine", "allowed_lateness") is None:
         help_ = "engine: {allowed_lateness: 10 seconds}; the longer, the later matches with NOT come out"
         yield ("engine", "allowed_lateness"), "a stream needs to know how late an event may come", help_
 
 
 def _bound(values: Values, folder: Path) -> Found:
     """An event may wait for a trigger, and then for its micro-batch."""
-    shed = _at(values, "engine", "shed")
+    shed = at(values, "engine", "shed")
     bound = _nanoseconds(shed.get("latency_bound")) if isinstance(shed, Mapping) else None
     trigger = _nanoseconds(values.get("trigger"))
     if bound is not None and trigger is not None and 2 * trigger > bound:
@@ -93,14 +89,14 @@ def _nanoseconds(length: object) -> int | None:
 
 def _checkpoint(values: Values, folder: Path) -> Found:
     """What is written must be known again after a restart."""
-    kept = _at(values, "sink", "format") in ("parquet", "csv", "json", "delta", "kafka")
-    if _mode(values) == "stream" and kept and values.get("checkpoint") is None:
+    kept = at(values, "sink", "format") in ("parquet", "csv", "json", "delta", "kafka")
+    if mode(values) == "stream" and kept and values.get("checkpoint") is None:
         yield (
             ("checkpoint",),
             "a stream whose matches are kept needs a checkpoint",
             "a folder: checkpoint: state/my_job",
         )
-    if _mode(values) == "stream" and _at(values, "sink", "mode") in ("error", "overwrite"):
+    if mode(values) == "stream" and at(values, "sink", "mode") in ("error", "overwrite"):
         yield ("sink", "mode"), "a stream adds to what there is", "leave it away, or say mode: append"
 
 
@@ -112,7 +108,7 @@ def _schema(values: Values, folder: Path) -> Found:
     example = "schema: {ts: timestamp, type: string, amount: double}"
     if kind == "kafka":
         yield ("source", "schema"), "the values of records have no schema of their own: say it here", example
-    elif kind in ("csv", "json") and _mode(values) == "stream":
+    elif kind in ("csv", "json") and mode(values) == "stream":
         yield ("source", "schema"), f"a stream of {kind} files needs to know its columns beforehand", example
     elif kind in ("rate", "socket") and not source.get("select"):
         columns = "timestamp and value" if kind == "rate" else "value"
@@ -123,7 +119,7 @@ def _schema(values: Values, folder: Path) -> Found:
 
 def _paths(values: Values, folder: Path) -> Found:
     """Files of this machine are there."""
-    path = _at(values, "source", "path")
+    path = at(values, "source", "path")
     if isinstance(path, str) and not names_in(path) and "*" not in path:
         place = located(folder, path)
         if is_local(place) and not Path(place).exists():
@@ -132,7 +128,7 @@ def _paths(values: Values, folder: Path) -> Found:
 
 def _one_place(values: Values, folder: Path) -> Found:
     """What is written and what is read are kept apart."""
-    named = {("source", "path"): _at(values, "source", "path"), ("sink", "path"): _at(values, "sink", "path"),
+    named = {("source", "path"): at(values, "source", "path"), ("sink", "path"): at(values, "sink", "path"),
              ("checkpoint",): values.get("checkpoint")}  # fmt: skip
     seen: dict[str, Place] = {}
     for place, path in named.items():
@@ -142,29 +138,12 @@ def _one_place(values: Values, folder: Path) -> Found:
                 yield place, f"this is the same place as {path_text(first)}", None
 
 
-def _generator(values: Values, folder: Path) -> Found:
-    """A workload is one of Cepheid's, and takes these arguments."""
-    name = _at(values, "source", "workload")
-    if not isinstance(name, str):
-        return
-    if name not in workloads.__all__:
-        known = ", ".join(workloads.__all__)
-        yield ("source", "workload"), f"there is no workload {name!r}", closest(name, workloads.__all__) or known
-        return
-    taken = [p.name for p in inspect.signature(getattr(workloads, name)).parameters.values() if p.name != "count"]
-    given = _at(values, "source", "arguments")
-    for argument in given if isinstance(given, Mapping) else ():
-        if argument not in taken:
-            near = closest(str(argument), taken) or f"it takes {', '.join(taken)}"
-            yield ("source", "arguments", argument), f"{name} has no such argument", near
-
-
 def _where_it_runs(values: Values, folder: Path) -> Found:
-    if _at(values, "spark", "master") is not None and _at(values, "spark", "remote") is not None:
+    if at(values, "spark", "master") is not None and at(values, "spark", "remote") is not None:
         yield ("spark", "remote"), "a session is started at a master, or it is a server's", "say one of them"
-    if _at(values, "spark", "remote") is not None and _at(values, "sink", "format") == "console":
+    if at(values, "spark", "remote") is not None and at(values, "sink", "format") == "console":
         yield ("sink", "format"), "a server would print the matches on its own console", "use a sink with files"
-    settings = _at(values, "spark", "settings")
+    settings = at(values, "spark", "settings")
     for name in settings if isinstance(settings, Mapping) else ():
         if not str(name).startswith("spark."):
             yield ("spark", "settings", name), "Spark's settings start with spark.", f"spark.{name}"
@@ -179,8 +158,8 @@ def _modules(values: Values, folder: Path) -> Found:
         place: Place = ("import",) if isinstance(named, str) else ("import", number)
         try:
             importlib.import_module(str(module))
-        except ImportError as error:
-            yield place, f"{module} cannot be imported: {error}", None
+        except (Exception, SystemExit) as error:  # whatever the module does when it is imported
+            yield place, f"{module} cannot be imported: {_told(error, folder)}", None
 
 
 CHECKS: tuple[Callable[[Values, Path], Found], ...] = (
@@ -192,31 +171,19 @@ CHECKS: tuple[Callable[[Values, Path], Found], ...] = (
     _schema,
     _paths,
     _one_place,
-    _generator,
+    generator,
     _where_it_runs,
     _modules,
 )
 
 
-def _mode(values: Values) -> object:
-    return values.get("mode", "batch")
-
-
-def _at(values: Values, part: str, name: str) -> Any:
-    inner = values.get(part)
-    return inner.get(name) if isinstance(inner, Mapping) else None
-
-
-def _texts(value: Any, place: Place) -> Iterator[tuple[Place, str]]:
-    match value:
-        case str():
-            yield place, value
-        case Mapping():
-            for name, inner in value.items():
-                yield from _texts(inner, (*place, name))
-        case list():
-            for number, inner in enumerate(value):
-                yield from _texts(inner, (*place, number))
+def _told(error: BaseException, folder: Path) -> str:
+    """An error of somebody else's code: of what kind it is, and where, as there is no traceback."""
+    if isinstance(error, (ImportError, SyntaxError)):  # they say it themselves
+        return str(error) if isinstance(error, ImportError) else f"SyntaxError: {error}"
+    own = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(folder.resolve())]
+    where = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+    return f"{type(error).__name__}: {error}{where}"
 
 
 def _neighbour(path: Path) -> str | None:

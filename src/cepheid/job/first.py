@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cepheid.job import sql
@@ -90,7 +90,7 @@ class _Written:
     def __init__(self, spark: SparkSession, job: Job, sink: FileSink, found: DataFrame, most: int) -> None:
         since = int(1000 * dt.datetime.now(dt.timezone.utc).timestamp())
         new = f"_metadata.file_modification_time >= timestamp_millis({since}L)"
-        self._read = lambda: first_of(read_back(spark, job, sink, found).where(new), most)
+        self._read: Callable[[], Rows] = lambda: first_of(read_back(spark, job, sink, found).where(new), most)
         self._job = job
         self._most = most
         self._first: Rows = ()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -20,17 +22,22 @@ def generate(source: Workload, folder: Path) -> None:
 
     A stream takes files in the order in which they were last changed, so each is dated a second after the one before.
     """
-    arguments = {
-        name: dt.datetime.combine(value, dt.time()) if type(value) is dt.date else value
-        for name, value in source.arguments.items()
-    }
-    table = in_utc(getattr(workloads, source.workload)(source.events, **arguments))
+    table = made(source.workload, source.events, source.arguments)
     folder.mkdir(parents=True, exist_ok=True)
     size = -(-table.num_rows // source.files)
     for number, start in enumerate(range(0, table.num_rows, size)):
         path = folder / f"events-{number:05d}.parquet"
         pa.parquet.write_table(table.slice(start, size), path)
         os.utime(path, (_LONG_AGO + number, _LONG_AGO + number))
+
+
+def made(workload: str, events: int, arguments: Mapping[str, Any]) -> pa.Table:
+    """The events of a workload. YAML has days too: such a moment is the first of its day."""
+    moments = {
+        name: dt.datetime.combine(value, dt.time()) if type(value) is dt.date else value
+        for name, value in arguments.items()
+    }
+    return in_utc(getattr(workloads, workload)(events, **moments))
 
 
 def in_utc(table: pa.Table) -> pa.Table:
