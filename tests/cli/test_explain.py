@@ -68,6 +68,9 @@ def test_a_timeline(files: tuple[Path, Path], tmp_path: Path, kind: str) -> None
 
 def test_a_timeline_needs_events_and_a_kind_of_picture(files: tuple[Path, Path], tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
+    result = run("explain", "-p", *files, "--timeline", tmp_path / "timeline.png", "--share", "sum")
+    assert result.exit_code == 2
+    assert "share is" in result.stderr
     result = run("explain", "-p", files[0], "--timeline", tmp_path / "timeline.png")
     assert result.exit_code == 2
     assert "--timeline needs events" in result.stderr

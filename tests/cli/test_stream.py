@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -55,7 +56,7 @@ def test_outputs(files: tuple[Path, Path], tmp_path: Path) -> None:
 
 def test_matches_alone_on_standard_output(files: tuple[Path, Path]) -> None:
     patterns, events = files
-    result = run("-p", patterns, events, "-o", "-", "--for", "1 minute")
+    result = run("-p", patterns, events, "-o", "-", "--for", "60")
     assert result.exit_code == 0, result.output
     assert all(json.loads(line) for line in result.stdout.splitlines())
     assert "matches in 500 events" in result.stderr
@@ -109,11 +110,26 @@ def test_mistakes_are_plain(files: tuple[Path, Path], tmp_path: Path) -> None:
         (["-", "--schema", "ts"], "expected names and types"),
         ([events, "--schema", "ts long"], "--schema is for events that come as JSON"),
         ([events, "--earliest"], "--earliest is for Kafka"),
-        ([events, "--metrics", tmp_path / "m.txt"], "ends in .csv or .parquet"),
-        ([events, "--lateness", "soon"], "soon"),
+        ([events, "--lateness", "soon"], "--lateness is a length of time such as '10 seconds' or, .*; got 'soon'"),
+        ([events, "--lateness", "5 seconds"], "--lateness: the times in 'ts' are numbers"),
+        ([events, "--for", "bogus"], "--for is a positive number of seconds, .*; got 'bogus'"),
+        ([events, "--rate", 5, "--shed", "cost", "--latency-bound", "x"], "--latency-bound is a positive .*; got 'x'"),
+        ([events, "--shed", "cost"], "--rate 10000 .* or --speed 1"),
+        ([events, "--latency-bound", "1 second"], "--latency-bound is for a stream that drops work: .*--shed cost"),
+        ([events, "--safety", 0.5], "--safety is for a stream that drops work"),
     ]
     for arguments, said in cases:
         result = run("-p", patterns, *arguments)
         assert result.exit_code in (1, 2), result.output
-        assert said in result.stderr, result.stderr
+        assert re.search(said, result.stderr), result.stderr
         assert "Traceback" not in result.stderr
+
+
+def test_late_events_are_told_of(files: tuple[Path, Path], tmp_path: Path) -> None:
+    patterns, _ = files
+    events = tmp_path / "turned.parquet"
+    pa.parquet.write_table(EVENTS.take(list(reversed(range(500)))), events)
+    result = run("-p", patterns, events, "--rate", 1000)
+    assert result.exit_code == 0, result.output
+    assert "events came too late and were left out: say a longer --lateness" in result.stdout
+    assert "too late" not in run("-p", patterns, events, "--rate", 1000, "--lateness", 500).stdout

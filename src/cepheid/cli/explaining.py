@@ -33,10 +33,16 @@ def run_explain(
 
 
 def run_timeline(
-    patterns: list[Pattern], events: pa.Table, columns: dict[str, Any], planner: str, path: Path, out: Console
+    patterns: list[Pattern],
+    events: pa.Table,
+    columns: dict[str, Any],
+    planner: str,
+    share: str | None,
+    path: Path,
+    out: Console,
 ) -> None:
     """Run the patterns with plans that follow the data; print the changes, draw how it went."""
-    found = timeline(patterns, events, planner=planner, **columns)
+    found = timeline(patterns, events, planner=planner, share=share, **columns)
     try:
         found.save(path)
     except (ModuleNotFoundError, ValueError) as error:  # no matplotlib, or a kind of file that it does not know

@@ -201,7 +201,7 @@ def explain(
         if timeline is not None:
             if table is None:
                 fail("--timeline needs events: cepheid explain -p PATTERNS EVENTS --timeline FILE")
-            run_timeline(_read_all(patterns), table, columns, planner, timeline, out)
+            run_timeline(_read_all(patterns), table, columns, planner, share, timeline, out)
         if timeline is None or svg is not None:
             run_explain(_read_all(patterns), table, columns, planner, share, svg, out)
 
@@ -256,8 +256,14 @@ def stream(
         str | None,
         typer.Option(help="What to drop under overload: hspice, espice, pspice, sampling, cost.", show_default=False),
     ] = None,
-    latency_bound: Annotated[str, typer.Option(help="No event is to take longer, if --shed is given.")] = "1 second",
-    safety: Annotated[float, typer.Option(help="Drop when events wait for this part of the bound.")] = 0.8,
+    latency_bound: Annotated[
+        str | None,
+        typer.Option(help="With --shed: no event is to take longer; 1 second, if not said.", show_default=False),
+    ] = None,
+    safety: Annotated[
+        float | None,
+        typer.Option(help="Drop when events wait for this part of the bound; 0.8, if not said.", show_default=False),
+    ] = None,
     run_for: Annotated[
         str | None, typer.Option("--for", help="Stop after so long, such as '1 minute'.", show_default=False)
     ] = None,
@@ -280,20 +286,22 @@ def stream(
 
     A file comes as fast as it is matched, or with --rate or --speed as fast as is said.
     """
-    from cepheid.cli.streaming import run_stream, source_from, strategy_from
+    from cepheid.cli.stream_options import lateness_from, source_from, strategy_from
+    from cepheid.cli.streaming import run_stream
+    from cepheid.local.stream.watermark import seconds_of
 
     for module in modules or []:
         _import(module)
     with _failing_plainly():
         try:
             columns = {"time": time, "type": type_ or None, "tie_breaker": tie_breaker}
+            start = source_from(source, rate, speed, schema, earliest)
             options = {
                 "planner": planner,
-                "allowed_lateness": int(lateness) if lateness.isdecimal() else lateness,
-                "run_for": run_for,
-                "shed": strategy_from(shed, latency_bound, safety),
+                "allowed_lateness": lateness_from(lateness),
+                "run_for": None if run_for is None else seconds_of(run_for, "--for"),
+                "shed": strategy_from(shed, latency_bound, safety, start),
             }
-            start = source_from(source, rate, speed, schema, earliest)
             run_stream(_read_all(patterns), start, output, columns, options, metrics, plot, out, err)
         except ModuleNotFoundError as error:
             fail(str(error))

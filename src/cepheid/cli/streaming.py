@@ -15,66 +15,16 @@ from rich.status import Status
 from rich.text import Text
 
 from cepheid.language.pattern import Pattern
-from cepheid.local.stream.addresses import source_at
-from cepheid.local.stream.kafka import KafkaSource
 from cepheid.local.stream.metrics import Second
 from cepheid.local.stream.result import StreamResult, check_plot
 from cepheid.local.stream.run import run
 from cepheid.local.stream.runner import StreamError
-from cepheid.local.stream.sources import Replay, Source
+from cepheid.local.stream.sources import Source
+from cepheid.local.stream.watermark import LatenessError
 from cepheid.local.writable import refuse_unwritable
-from cepheid.shed.strategies import Strategy, strategy_called
 
 QUIET = 10.0
 """Where there is no terminal, seconds from one line to the next."""
-TYPES = {"timestamp": pa.timestamp("us"), "boolean": pa.bool_(), "long": pa.int64(), "int": pa.int64()}
-"""Words for types that Arrow has other names for."""
-
-
-def source_from(text: str, rate: float | None, speed: float | None, schema: str | None, earliest: bool) -> Source:
-    """What is named on the command line."""
-    found = source_at(text, None if schema is None else schema_from(schema))
-    if earliest and not isinstance(found, KafkaSource):
-        raise ValueError(f"--earliest is for Kafka; {text} comes from its beginning, or from now on")
-    if found is None:
-        if schema is not None:
-            raise ValueError(f"--schema is for events that come as JSON; {text} says itself which columns it has")
-        return Replay(Path(text), rate=rate, speed=speed)
-    if rate is not None or speed is not None:
-        raise ValueError(f"--rate and --speed are for files; {text} says itself when events come")
-    if isinstance(found, KafkaSource) and earliest:
-        return KafkaSource(found.servers, found.topic, start="earliest", schema=found.schema)
-    return found
-
-
-def schema_from(text: str) -> pa.Schema:
-    """Columns as a user writes them.
-
-    >>> schema_from("ts timestamp, type string, x double").types
-    [TimestampType(timestamp[us]), DataType(string), DataType(double)]
-    """
-    fields = []
-    for part in text.split(","):
-        name, _, word = part.strip().partition(" ")
-        try:
-            type_ = TYPES.get(word.strip().lower()) or pa.type_for_alias(word.strip())
-        except ValueError:
-            raise ValueError(
-                "--schema: expected names and types, such as 'ts timestamp, type string, x double'; "
-                f"found {part.strip()!r}"
-            ) from None
-        fields.append(pa.field(name, type_))
-    return pa.schema(fields)
-
-
-def strategy_from(name: str | None, bound: str, safety: float) -> Strategy | None:
-    if name is None:
-        return None
-    try:
-        kind = strategy_called(name)
-    except ValueError as error:
-        raise ValueError(f"--shed is {error}") from None
-    return kind(latency_bound=bound, safety=safety)
 
 
 def run_stream(
@@ -104,6 +54,8 @@ def run_stream(
         except Exception as other:  # the error to end with is the stream's
             err.print(f"{other}", markup=False)
         raise
+    except LatenessError as error:
+        raise ValueError(f"--lateness: {error}") from None
     _summary(result, told)
     if output not in (None, "-"):
         told.print(f"matches are in {output}", markup=False)
@@ -228,6 +180,9 @@ def _summary(result: StreamResult, out: Console) -> None:
     if result.dropped_from_queue:
         out.print(f"left out of the queue, as the last resort: {result.dropped_from_queue:,} events")
     if result.late:
-        out.print(f"{result.late:,} events came too late")
+        out.print(
+            f"{result.late:,} events came too late and were left out: "
+            "say a longer --lateness, or have them come in the order of time"
+        )
     if result.stopped:
         out.print("stopped before the end of the stream")

@@ -15,6 +15,7 @@ import pyarrow as pa
 from cepheid.adapt.every import CheckEvery
 from cepheid.adapt.follower import Migration
 from cepheid.adapt.policies import Policy
+from cepheid.engine.planning import Share
 from cepheid.engine.session import Session
 from cepheid.language.pattern import Pattern
 from cepheid.local.explain.explain import NOTHING
@@ -121,6 +122,7 @@ def timeline(
     adapt: Policy | bool | str | None = True,
     check_every: CheckEvery = None,
     migrate: Migration = "rebuild",
+    share: Share = None,
 ) -> Timeline:
     """Run patterns and see how rates, plans and throughput change. Options as for :func:`cepheid.match`.
 
@@ -133,7 +135,7 @@ def timeline(
     """
     engine, table = prepare(
         patterns, events, time=time, type=type, tie_breaker=tie_breaker, planner=planner, order=order, adapt=adapt,
-        check_every=check_every, migrate=migrate,
+        check_every=check_every, migrate=migrate, share=share,
     )  # fmt: skip
     session = replace(engine, patterns=[replace(p, output=NOTHING, source=None) for p in engine.patterns]).open()
     size = max(1, -(-table.num_rows // STRETCHES))
