@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,11 +116,7 @@ def test_a_socket(schema: pa.Schema | None, expected: list[Any]) -> None:
 
 def test_a_socket_that_listens(expected: list[Any]) -> None:
     def connect(port: int) -> None:
-        def send() -> None:
-            with socket.create_connection(("127.0.0.1", port)) as connection:
-                connection.sendall(json_of(EVENTS))
-
-        threading.Thread(target=send, daemon=True).start()
+        threading.Thread(target=_send, args=(port, json_of(EVENTS)), daemon=True).start()
 
     result = cepheid.run(PATTERN, Socket("127.0.0.1", 0, listen=True, on_listening=connect))
     assert rows(result.matches) == expected
@@ -189,6 +186,45 @@ def test_a_field_that_comes_later_is_not_lost_silently() -> None:
     parser.table(b'{"ts": 1, "type": "A"}')
     with pytest.raises(LinesError, match=r"lines, line 2: .*\n.*ts int64, type string.*schema"):
         parser.table(b'{"ts": 1, "type": "A", "x": 4}')
+
+
+@pytest.mark.parametrize(
+    "schema", ["ts int64, type string, x long", {"ts": "long", "type": pa.string(), "x": "int64"}, SCHEMA]
+)
+def test_a_schema_is_arrows_or_text_or_a_dictionary(schema: Any, expected: list[Any]) -> None:
+    def connect(port: int) -> None:
+        threading.Thread(target=_send, args=(port, json_of(EVENTS)), daemon=True).start()
+
+    from cepheid.local.stream.schema import schema_of
+
+    source = Socket("127.0.0.1", 0, listen=True, schema=schema_of(schema), on_listening=connect)
+    assert rows(cepheid.run(PATTERN, source).matches) == expected
+
+
+def _send(port: int, text: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(text)
+
+
+def test_what_is_no_schema() -> None:
+    with pytest.raises(ValueError, match=r"schema: expected names and types, such as .*; found 'x doubel'"):
+        cepheid.run(PATTERN, "-", schema="ts timestamp, x doubel")
+    with pytest.raises(TypeError, match=r"schema is a pyarrow.Schema, a dictionary, or text .*; got 3"):
+        cepheid.run(PATTERN, "-", schema=3)
+
+
+@pytest.mark.parametrize("source", [EVENTS, "events.parquet", cepheid.Replay(EVENTS), [EVENTS]])
+def test_a_schema_is_not_for_events_that_have_one(source: Any) -> None:
+    with pytest.raises(ValueError, match="schema is for events that come as JSON"):
+        cepheid.run(PATTERN, source, schema=SCHEMA)
+
+
+def test_a_column_without_a_value_needs_a_schema() -> None:
+    from cepheid.local.stream.lines import LineParser
+
+    said = "lines, line 1 to 2: the column 'x' has no value in these first lines.* such as 'ts int64, x double'"
+    with pytest.raises(LinesError, match=said):
+        LineParser("lines", None, "ts").table(b'{"ts": 1, "x": null}\n{"ts": 2, "x": null}')
 
 
 # --- sinks
@@ -294,6 +330,32 @@ def test_late_events_are_counted_or_waited_for(expected: list[Any]) -> None:
     strict = _run_pieces(pieces)
     assert strict.late > 0
     assert strict.found < len(expected)
+
+
+def test_a_replay_out_of_order_is_warned_of() -> None:
+    source = cepheid.Replay(EVENTS.take(list(reversed(range(3000)))), rate=30_000)
+    with pytest.warns(UserWarning, match=r"of 3,000 events came too late .* not in the order of 'ts': sort them, or"):
+        assert cepheid.run(PATTERN, source, queue_size=100).late > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cepheid.run(PATTERN, source, queue_size=100, allowed_lateness=0).late > 0  # who says so, wants it so
+        assert cepheid.run(PATTERN, source, queue_size=100, allowed_lateness=3000).late == 0
+
+
+def test_a_lateness_of_other_times_is_refused_before_the_first_event() -> None:
+    times = pa.array([n * 1000 for n in range(3000)], pa.timestamp("us"))
+    moments = EVENTS.set_column(0, "ts", times)
+    asked: list[Any] = []
+    cases: list[tuple[pa.Table, Any, str]] = [
+        (EVENTS, "5 seconds", "the times in 'ts' are numbers, and so is allowed_lateness"),
+        (moments, 5, "the times in 'ts' are time stamps, so allowed_lateness is text"),
+        (moments, "soon", "allowed_lateness is text such as '10 seconds'"),
+    ]
+    for events, lateness, said in cases:
+        with pytest.raises(ValueError, match=said):
+            cepheid.run("PATTERN A a WITHIN 1 ms" if events is moments else PATTERN, events, asked.append,
+                        allowed_lateness=lateness)  # fmt: skip
+    assert not asked
 
 
 def _run_pieces(pieces: list[pa.Table]) -> cepheid.StreamResult:
@@ -420,6 +482,8 @@ def test_mistakes() -> None:
         ((EVENTS,), {"queue_size": 0}, "queue_size"),
         ((EVENTS,), {"allowed_lateness": "5 seconds"}, "allowed_lateness"),
         ((EVENTS,), {"run_for": "5 events"}, "run_for"),
+        ((EVENTS,), {"run_for": "soon"}, "run_for is a positive number of seconds, .*; got 'soon'"),
+        ((EVENTS,), {"run_for": True}, "run_for"),
         ((EVENTS,), {"shed": cepheid.HSpice()}, "say how fast it comes"),
     ]
     for arguments, more, said in cases:

@@ -61,25 +61,40 @@ class LineParser:
 
     def _guessed(self, first: pa.Table) -> pa.Schema:
         """Times to the microsecond, also where the first have whole seconds or were taken for text."""
+        unknown = [repr(found.name) for found in first.schema if pa.types.is_null(found.type)]
+        if unknown:
+            column = f"the column {unknown[0]} has" if len(unknown) == 1 else f"the columns {', '.join(unknown)} have"
+            raise LinesError(
+                f"{self._where(first.num_rows)}: {column} no value in these first lines, so its type is not known. "
+                f"Say which columns there are, with a schema (schema=, --schema) such as {_in_words(first.schema)!r}"
+            )
         fields = []
         for found in first.schema:
-            if pa.types.is_null(found.type):
-                raise pa.ArrowInvalid(
-                    f"the column {found.name!r} has no value in the first lines, so its type is unknown"
-                )
             text_time = found.name == self._time and pa.types.is_string(found.type)
             moment = text_time or pa.types.is_timestamp(found.type)
             fields.append(found.with_type(pa.timestamp("us")) if moment else found)
         return pa.schema(fields)
 
     def _explained(self, error: str, lines: int) -> str:
-        where = f"{self._name}, line {self._lines + 1}"
-        where += f" to {self._lines + lines}" if lines > 1 else ""
         hint = ""
         if self._unexpected == "error" and self._schema is not None:
             found = ", ".join(f"{f.name} {f.type}" for f in self._schema)
             hint = f"\nThe first lines had the columns {found}. Say which columns there are, with a schema."
-        return f"{where}: expected a JSON object in each line; {error}{hint}"
+        return f"{self._where(lines)}: expected a JSON object in each line; {error}{hint}"
+
+    def _where(self, lines: int) -> str:
+        return f"{self._name}, line {self._lines + 1}" + (f" to {self._lines + lines}" if lines > 1 else "")
+
+
+def _in_words(schema: pa.Schema) -> str:
+    """As a user may write it, with a guess for what is not known."""
+
+    def word(type_: pa.DataType) -> str:
+        if pa.types.is_timestamp(type_):
+            return "timestamp"
+        return "double" if pa.types.is_null(type_) else str(type_)
+
+    return ", ".join(f"{field.name} {word(field.type)}" for field in schema)
 
 
 def _parse(block: bytes, **options: object) -> pa.Table:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
-
-import pyarrow as pa
 
 from cepheid.adapt.every import CheckEvery
 from cepheid.adapt.follower import Migration
@@ -20,9 +19,10 @@ from cepheid.local.match import BATCH
 from cepheid.local.stream.metrics import Second
 from cepheid.local.stream.result import StreamResult
 from cepheid.local.stream.runner import Runner
+from cepheid.local.stream.schema import Schema, schema_of
 from cepheid.local.stream.sinks import Prepared, sink_of
 from cepheid.local.stream.sources import Replay, source_of
-from cepheid.local.stream.watermark import Lateness, seconds_of
+from cepheid.local.stream.watermark import Lateness, Watermarks, seconds_of
 from cepheid.pattern.check import check
 from cepheid.pattern.normal import Branch
 from cepheid.pattern.normalise import normalise
@@ -43,8 +43,8 @@ def run(
     time: str = "ts",
     type: str | None = "type",
     tie_breaker: str | None = None,
-    allowed_lateness: Lateness = 0,
-    schema: pa.Schema | Mapping[str, Any] | None = None,
+    allowed_lateness: Lateness | None = None,
+    schema: Schema | None = None,
     run_for: str | float | None = None,
     queue_size: int = 4 * BATCH,
     planner: str = "auto",
@@ -62,7 +62,8 @@ def run(
 
     ``source``: a :class:`cepheid.Replay` of a table, ``"-"`` for lines of JSON on standard input, ``"tcp://host:port"``
     or ``"listen://host:port"`` for lines of JSON from a socket, ``"kafka://servers/topic"``, an iterable of Arrow
-    tables, or a table or path, which comes as fast as it is taken. ``schema``: the columns of events that come as JSON.
+    tables, or a table or path, which comes as fast as it is taken. ``schema``: the columns of events that come as
+    JSON, such as ``"ts timestamp, type string, x double"``.
     ``sink``: a function that takes a table of matches, a list, the path of a folder (Parquet) or of a ``.jsonl`` file,
     ``"-"`` for lines of JSON on standard output, or ``"kafka://servers/topic"``; without one the matches are in the
     result.
@@ -84,8 +85,8 @@ def run(
     (3, 1, False)
     """
     columns = EventColumns(time, type, tie_breaker)
-    given = schema if schema is None or isinstance(schema, pa.Schema) else pa.schema(dict(schema))
-    start, end = source_of(source, given), sink_of(sink)
+    lateness = 0 if allowed_lateness is None else allowed_lateness
+    start, end = source_of(source, None if schema is None else schema_of(schema)), sink_of(sink)
     if queue_size < 1:
         raise ValueError(f"queue_size is 1 event or more, got {queue_size}")
     named = with_names(patterns_in(patterns))
@@ -103,6 +104,7 @@ def run(
     preview = start.preview(columns)
     if preview is not None:
         check(named, preview.schema, time=time, type=type, tie_breaker=tie_breaker)
+        Watermarks(time, lateness).lateness(preview.schema.field(time).type)  # says what is wrong with it
     estimates = dict(statistics or {})
     if not estimates and preview is not None and preview.num_rows and planner != "pattern_order" and order is None:
         estimates = estimate_all(named, preview, columns)
@@ -118,11 +120,19 @@ def run(
     everything = any(normalise(pattern).needs_every_event for pattern in critical)
     runner = Runner(
         engine.open(), start, end, columns, shed=strategy, critical=None if everything else types_of(critical),
-        match_size=_match_size(named), allowed_lateness=allowed_lateness,
+        match_size=_match_size(named), allowed_lateness=lateness,
         queue_size=queue_size, run_for=None if run_for is None else seconds_of(run_for, "run_for"),
         each_second=each_second,
     )  # fmt: skip
-    return runner.run()
+    result = runner.run()
+    if result.late and allowed_lateness is None and isinstance(start, Replay):
+        warnings.warn(
+            f"{result.late:,} of {result.events:,} events came too late and were left out, since the events that are "
+            f"replayed are not in the order of {time!r}: sort them, or say with allowed_lateness how much older than "
+            "the newest an event may be",
+            stacklevel=2,
+        )
+    return result
 
 
 def _match_size(patterns: Sequence[Pattern]) -> float:

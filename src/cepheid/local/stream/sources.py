@@ -139,10 +139,15 @@ def source_of(source: Any, schema: pa.Schema | None = None) -> Source:
     """A source as it is, or what a user names it by: a table, a path, an address, an iterable of batches."""
     from cepheid.local.stream.addresses import source_at
 
-    if isinstance(source, Source):
-        return source
     if isinstance(source, str) and (found := source_at(source, schema)) is not None:
         return found
+    if schema is not None:
+        raise ValueError(
+            "schema is for events that come as JSON, from '-', tcp://, listen:// or kafka://; "
+            f"{_name(source)} says itself which columns there are"
+        )
+    if isinstance(source, Source):
+        return source
     if isinstance(source, (str, Path, pa.Table, pa.RecordBatch)) or not isinstance(source, Iterable):
         return Replay(source)
     if isinstance(source, (list, tuple)) and (not source or isinstance(source[0], dict)):
@@ -152,3 +157,7 @@ def source_of(source: Any, schema: pa.Schema | None = None) -> Source:
     if type(source).__module__.split(".")[0] == "pandas":
         return Replay(source)
     return Batches(source)
+
+
+def _name(source: Any) -> str:
+    return repr(str(source)) if isinstance(source, (str, Path)) else f"a {type(source).__name__}"
