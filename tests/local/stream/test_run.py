@@ -255,6 +255,13 @@ def test_a_folder_of_parquet_files(tmp_path: Path, expected: list[Any]) -> None:
     assert len(list(folder.iterdir())) >= 4
 
 
+def test_a_folder_that_is_there_may_be_called_like_a_file(tmp_path: Path, expected: list[Any]) -> None:
+    folder = tmp_path / "found.parquet"
+    folder.mkdir()
+    cepheid.run(PATTERN, EVENTS, folder)
+    assert rows(pa.dataset.dataset(folder).to_table()) == expected
+
+
 def test_a_parquet_file_is_written_in_time_when_no_more_matches_come(tmp_path: Path) -> None:
     files: list[Path] = []
 
@@ -479,6 +486,8 @@ def test_mistakes() -> None:
         (("tcp://localhost",), {}, "expected tcp://HOST:PORT"),
         (("kafka://localhost:9092",), {}, "expected kafka://HOST:PORT/TOPIC"),
         ((EVENTS,), {"sink": "tcp://x:1"}, "matches cannot be sent to tcp://"),
+        ((EVENTS,), {"sink": "x.parquet"}, r"a file such as x\.jsonl, or a folder such as x$"),
+        ((EVENTS,), {"sink": Path("x.CSV")}, "lines of JSON"),
         ((EVENTS,), {"queue_size": 0}, "queue_size"),
         ((EVENTS,), {"allowed_lateness": "5 seconds"}, "allowed_lateness"),
         ((EVENTS,), {"run_for": "5 events"}, "run_for"),

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from cepheid.language.problems import closest
+from cepheid.local.events import FORMATS
 from cepheid.local.stream.lines import Socket, StandardInput
 from cepheid.local.stream.sinks import JsonLinesSink, ParquetFolder
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 SCHEMES = ("tcp", "listen", "kafka")
 LINES = (".jsonl", ".ndjson", ".json")
+FILES = {*FORMATS, ".ipc", ".pq", ".orc", ".avro", ".tsv", ".txt", ".xlsx", ".gz", ".zip"}
+"""Who gives one of these endings wants a file."""
 
 
 def source_at(address: str, schema: pa.Schema | None) -> Source | None:
@@ -51,7 +54,14 @@ def sink_at(address: str | Path) -> Sink:
         if scheme is not None:
             raise ValueError(f"matches cannot be sent to {scheme}://: expected a path, - or kafka://SERVERS/TOPIC")
     path = Path(address)
-    return JsonLinesSink(path) if path.suffix.lower() in LINES else ParquetFolder(path)
+    if path.suffix.lower() in LINES:
+        return JsonLinesSink(path)
+    if path.suffix.lower() in FILES and not path.is_dir():
+        raise ValueError(
+            f"{path}: matches of a stream go to a file with lines of JSON, which ends in .jsonl, or to a folder of "
+            f"Parquet files: name a file such as {path.with_suffix('.jsonl')}, or a folder such as {path.with_suffix('')}"
+        )
+    return ParquetFolder(path)
 
 
 def _parts(address: str) -> tuple[str | None, str, int | None, str]:
