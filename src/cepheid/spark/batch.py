@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from cepheid.engine.engine import Engine
 from cepheid.pattern.normalise import normalise
 from cepheid.spark.columns import arrow_schema, needed_columns, spark_schema
+from cepheid.spark.entrance import entered
 from cepheid.spark.groups import grouped
 from cepheid.spark.pushdown import wanted_rows
 from cepheid.spark.routes import EVERYTHING, Key, Route, key_of
@@ -81,9 +82,7 @@ class _Job:
         self._events = arrow_schema(df.schema)
         self._matches = spark_schema(engine.output_schema(self._events))
         self._normals = [normalise(pattern) for pattern in engine.patterns]
-        # Columns are numbered on the way: any name will do, and none clashes with another.
-        self._frame = df.toDF(*(f"c{place}" for place in range(len(self._events))))
-        self._named = {name: F.col(f"c{place}") for place, name in enumerate(self._events.names)}
+        self._frame, self._named = entered(df)
         self._time = self._named[engine.columns.time]
         self._type = engine.columns.type
 
@@ -96,7 +95,7 @@ class _Job:
             key = key_of(group.keys, self._named, self._events)
             sliceable = [place for place in group.places if can_be_sliced(self._normals[place])]
             route = Route(bool(key), hands if key else 1)
-            if sliceable and (self._shards is None if key else hands > 1):
+            if sliceable and hands > 1:
                 route = self._sliced(sliceable, key, route, hands)
             if not route.slices:
                 yield _Part(group.places, key, route)
