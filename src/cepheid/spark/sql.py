@@ -129,8 +129,11 @@ def analysis(events: AnalyzeArgument, pattern: AnalyzeArgument, options: dict[st
         raise CallError("; ".join(f"{NAME} has no argument {n!r}: {h}" for n, h in zip(unknown, hints, strict=True)))
     given = {name: argument.value for name, argument in options.items()}
     shards = given.pop("shards", None)
-    if shards is not None and (not isinstance(shards, int) or shards < 1):
-        raise CallError(f"shards is 1 or more, got {shards!r}")
+    if shards is not None and (isinstance(shards, bool) or not isinstance(shards, int) or shards < 1):
+        raise CallError(f"shards is a whole number, 1 or more, got {shards!r}")
+    for name, value in given.items():
+        if not isinstance(value, str) and (value is not None or name == "time"):
+            raise CallError(f"{name} is the name of a column, as text: {name} => 'name'; got {value!r}")
     columns = EventColumns(**given)  # type: ignore[arg-type]
     engine = Engine(with_names(parse_all(text)), columns)
     schema = arrow_schema(events.dataType)
