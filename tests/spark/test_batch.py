@@ -158,7 +158,11 @@ def test_a_key_with_very_many_rows_is_sliced(spark: SparkSession, monkeypatch: p
     engine = cepheid.Engine([cepheid.parse(pattern).named("pattern_1")])
     (part,) = _Job(engine, frame, None, True).parts()
     assert [len(slices) > 1 for slices in part.route.slices.values()] == [True, True]  # the key 7, and rows without one
-    assert same(match(pattern, frame), table, pattern)
+    (part,) = _Job(engine, frame, 4, True).parts()
+    assert part.route.shards == 4
+    assert list(part.route.slices) == [7]
+    for shards in (None, 4):
+        assert same(match(pattern, frame, shards=shards), table, pattern)
     both = [pattern, "NAME used PATTERN SEQ(A a, D b) USING skip_till_any CONSUME PARTITION BY k WITHIN 5"]
     assert same(match(both, frame), table, both)
 
@@ -319,7 +323,7 @@ def test_nothing_runs_before_it_is_asked_for(spark: SparkSession) -> None:
         yield rows
 
     frame = spark.createDataFrame(stream()).mapInArrow(fail, "ts long, type string, x double, k long, seq long")
-    found = match("PATTERN SEQ(A a, B b) PARTITION BY k WITHIN 5 RETURN a.x, b.k AS other", frame, shards=2)
+    found = match("PATTERN SEQ(A a, B b) PARTITION BY k WITHIN 5 RETURN a.x, b.k AS other", frame, shards=1)
     assert found.schema.simpleString() == "struct<pattern:string,start:bigint,end:bigint,x:double,other:bigint>"
     assert "[c0" not in found.columns
     with pytest.raises(PySparkException, match="this ran"):
@@ -344,6 +348,15 @@ def test_all_problems_at_once(spark: SparkSession) -> None:
         match("PATTERN A a WITHIN 5", frame, adapt="always")
     with pytest.raises(ValueError, match="late_events is for streams"):
         match("PATTERN A a WITHIN 5", frame, late_events="late")
+    with pytest.raises(ValueError, match="allowed_lateness is for streams"):
+        match("PATTERN A a WITHIN 5", frame, allowed_lateness="banana")
+    with pytest.raises(ValueError, match="metrics is for streams"):
+        match("PATTERN A a WITHIN 5", frame, metrics="fraud")
+    for shards in ("8", 2.5, True):
+        with pytest.raises(TypeError, match=f"shards is a whole number, 1 or more, got {shards!r}"):
+            match("PATTERN A a WITHIN 5", frame, shards=shards)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"df is a DataFrame of Spark's, got a pyarrow.*Table"):
+        match("PATTERN A a WITHIN 5", stream())
     with pytest.raises(cepheid.SchemaError, match="several columns are called 'x'"):
         match("PATTERN A a WITHIN 5", frame.select("*", "x"))
     with pytest.raises(cepheid.SchemaError, match="dates"):
@@ -407,3 +420,25 @@ def test_types_are_numbered_where_only_the_patterns_look_at_them() -> None:
     assert numbered("PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.x", integers) == ()
     many = ", ".join(f"T{n} t{n}" for n in range(40))
     assert numbered(f"PATTERN SEQ({many}) WITHIN 5 RETURN t1.x") == ()
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_text_is_compared_by_its_bytes_whatever_its_collation(spark: SparkSession, shards: int | None) -> None:
+    table = pa.table(
+        {
+            "ts": [1, 2, 3, 4, 5, 6],
+            "type": ["A", "a", "B", "b", "A", "B"],
+            "k": ["x", "x", "X", "x", "é", "é"],
+            "tags": [["A"], ["a"], ["A"], ["a"], [], []],
+        }
+    )
+    collated = spark.createDataFrame(table).selectExpr(
+        "ts", "type COLLATE UTF8_LCASE AS type", "k COLLATE UNICODE_CI_AI AS k",
+        "transform(tags, tag -> tag COLLATE UTF8_LCASE) AS tags",
+    )  # fmt: skip
+    for pattern in (
+        "PATTERN SEQ(A a, B b) WITHIN 9 RETURN a.ts AS first, b.ts AS last",
+        "PATTERN SEQ(A a, B b) WHERE a.k = 'x' WITHIN 9 RETURN a.ts AS first, b.ts AS last, b.tags",
+        "PATTERN SEQ(A a, B b) PARTITION BY k WITHIN 9",
+    ):
+        assert same(match(pattern, collated, shards=shards), table, pattern) > 0

@@ -62,6 +62,7 @@ class Store:
             else:
                 self.snapshots[name] = snapshot
         self.rows += [row for packed in outcome.matches for row in from_bytes(packed)[0].to_pylist()]
+        assert outcome.counts["kept bytes"] == sum(map(len, [*self.log.values(), *self.snapshots.values()]))
         if outcome.late is not None:
             self.late += from_bytes(outcome.late)[0].to_pylist()
 

@@ -238,7 +238,8 @@ def test_matches_come_when_they_are_decided_and_late_events_are_set_aside(
     late = source.folder / "late"
     spark.conf.set("spark.cepheid.hosts", 0)
     try:
-        frame = match((SIMPLE, WAITING), source.read(), allowed_lateness=5, shards=2, late_events=str(late))
+        frame = match((SIMPLE, WAITING), source.read(), allowed_lateness=5, shards=2, late_events=late)
+        behind = spark.readStream.schema("ts long, type string, k string, seq long").parquet(str(late))
         rows, progress = source.run(frame)
     finally:
         spark.conf.unset("spark.cepheid.hosts")
@@ -253,7 +254,6 @@ def test_matches_come_when_they_are_decided_and_late_events_are_set_aside(
     ]
     assert sum(step.observedMetrics["cepheid"]["late events"] or 0 for step in progress) == 1
     second = Stream(spark, source.folder / "second", NUMBERED)
-    behind = spark.readStream.schema("ts long, type string, k string, seq long").parquet(str(late))
     assert [row for _, row in second.run(behind)[0]] == numbered((4, "B"))
 
 
@@ -279,6 +279,45 @@ def test_patterns_change_at_a_restart(stream: Callable[[pa.Schema], Stream]) -> 
     with pytest.raises(Exception, match="is in 2 shards, and it is now asked to run with 3"):
         run(other, shards=3)
     assert run(other) == []
+
+
+@pytest.mark.parametrize("hosts", [None, 0])
+def test_what_does_not_fit_the_state_is_said_first(
+    spark: SparkSession, stream: Callable[[pa.Schema], Stream], hosts: int | None
+) -> None:
+    """Whether it is found out in a worker or in a process that keeps the shards."""
+    from cepheid.spark import match
+
+    def run(**options: Any) -> None:
+        found = match(SIMPLE, source.read(), allowed_lateness=0, shards=1, **options)
+        writer = found.writeStream.format("noop").option("checkpointLocation", str(source.folder / "checkpoint"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    source = stream(NUMBERED).write(numbered((1, "A"), (2, "B")))
+    run()
+    source.write(numbered((3, "B")))
+    if hosts is not None:
+        spark.conf.set("spark.cepheid.hosts", hosts)
+    try:
+        with pytest.raises(Exception, match="now are ts, type, seq") as error:
+            run(tie_breaker="seq")
+    finally:
+        spark.conf.unset("spark.cepheid.hosts")
+    first, *_ = str(error.value).splitlines()
+    assert first.endswith("They stay the same for the life of a checkpoint; start with a new one.")
+
+
+def test_two_results_in_one_query(stream: Callable[[pa.Schema], Stream]) -> None:
+    from cepheid.spark import match
+
+    source = stream(NUMBERED).write(numbered((1, "A"), (2, "B"), (3, "C")))
+    other = "NAME other PATTERN SEQ(B a, C b) PARTITION BY k WITHIN 10 RETURN a.seq AS a, b.seq AS b"
+    one = match(SIMPLE, source.read(), allowed_lateness=0, shards=1)
+    two = match(other, source.read(), allowed_lateness=0, shards=1, metrics="other")
+    rows, progress = source.run(one.union(two))
+    assert sorted((row["pattern"], row["a"], row["b"]) for _, row in rows) == [("other", 2, 3), ("pattern_1", 1, 2)]
+    for name in ("cepheid", "other"):
+        assert sum(step.observedMetrics[name]["matches"] or 0 for step in progress) == 1
 
 
 @pytest.mark.parametrize("type_", ["timestamp_ntz", pytest.param("int", marks=long)])
@@ -314,9 +353,35 @@ def test_what_a_stream_needs(spark: SparkSession) -> None:
         match(pattern, frame.withWatermark("ts", "1 second"), allowed_lateness="1 second")
     with pytest.raises(ValueError, match="the times in 'n' are numbers"):
         match("PATTERN A a WITHIN 10 RETURN a.x", frame, time="n", allowed_lateness="1 second")
+    for negative in ("-1 second", dt.timedelta(seconds=-1)):
+        with pytest.raises(ValueError, match="allowed_lateness is 0 or more, got"):
+            match(pattern, frame, allowed_lateness=negative)
+    with pytest.raises(ValueError, match="allowed_lateness is 0 or more, got -1"):
+        match("PATTERN A a WITHIN 10 RETURN a.x", frame, time="n", allowed_lateness=-1)
     found = match(pattern, frame.withWatermark("ts", "1 second"))
     assert found.isStreaming
     assert found.columns == ["pattern", "start", "end", "x"]
+
+
+def test_a_folder_for_late_events_that_cannot_be_made(spark: SparkSession, tmp_path: Path) -> None:
+    from cepheid.spark import match
+
+    frame = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "'A' AS type")
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file" / "late", "strange://late"):
+        with pytest.raises(
+            cepheid.CepheidError, match=r"late_events=.* cannot be written there: .*Expected is a folder"
+        ):
+            match("PATTERN A a WITHIN 10 seconds", frame, allowed_lateness="1 second", late_events=folder)
+
+
+def test_text_is_compared_by_its_bytes_whatever_its_collation(stream: Callable[[pa.Schema], Stream]) -> None:
+    from cepheid.spark import match
+
+    source = stream(NUMBERED).write(numbered((1, "A"), (2, "a"), (3, "B"), (4, "b")))
+    frame = source.read().selectExpr("ts", "type COLLATE UTF8_LCASE AS type", "k COLLATE UTF8_LCASE AS k", "seq")
+    rows, _ = source.run(match(SIMPLE, frame, allowed_lateness=0, shards=2))
+    assert [(row["a"], row["b"]) for _, row in rows] == [(1, 3)]
 
 
 def test_shards_go_to_partitions_of_their_own(spark: SparkSession) -> None:

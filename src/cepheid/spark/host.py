@@ -22,10 +22,16 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from cepheid.engine.ingest import InputError
+from cepheid.language.problems import CepheidError
 from cepheid.spark.keeper import Keeper, Keeping
 
 READY, TAKEN = b"ready\n", b"taken\n"
 ATTEMPTS = 5
+
+
+SAID = (CepheidError, InputError)
+"""Errors that say by themselves what is wrong with a query or its events. Where they come from is of no interest."""
 
 
 class HostError(RuntimeError):
@@ -42,9 +48,9 @@ class _Remote:
         def call(*arguments: Any) -> Any:
             self._connection.send((name, arguments))
             done, result = self._connection.recv()
-            if not done:
-                raise HostError(result)
-            return result
+            if done:
+                return result
+            raise result if isinstance(result, SAID) else HostError(result)
 
         return call
 
@@ -64,6 +70,16 @@ def keeper_of(shard: int, hosts: int) -> Iterator[Keeping]:
         raise HostError(f"the process that keeps shard {shard} does not answer")
     with connection:
         yield _Remote(connection)
+
+
+def hosts_here(wanted: int | None) -> int:
+    """How many processes keep shards on the machine that this runs on: a worker's, which need not be the driver's.
+
+    They find each other as Linux lets them; elsewhere there are none, and shards live in the workers.
+    """
+    if sys.platform != "linux":
+        return 0
+    return (os.cpu_count() or 1) if wanted is None else wanted
 
 
 def _address(parent: int, number: int) -> str:
@@ -159,6 +175,8 @@ def _serve(connection: Connection, keeper: Keeper) -> None:
             return
         try:
             answer = (True, getattr(keeper, name)(*arguments))
+        except SAID as error:
+            answer = (False, error)
         except Exception:
             answer = (False, traceback.format_exc())
         try:

@@ -150,7 +150,7 @@ class Shard:
             "events": events.num_rows,
             "late events": 0 if late is None else late.num_rows,
             "matches": found.num_rows,
-            "kept bytes": sum(self._sizes),
+            "kept bytes": self._kept_bytes(),
             **({} if self._losses is None else self._losses.news()),
         }
         if pace is not None:
@@ -212,6 +212,10 @@ class Shard:
                 snapshot = part.session.snapshot()
                 part.since, part.snapshot_size = self._next, len(snapshot)
                 yield digest(part.patterns[0]), snapshot
+
+    def _kept_bytes(self) -> int:
+        """What is in the state after this: the log, the snapshots, and what was learned."""
+        return sum(self._sizes) + sum(part.snapshot_size + part.model_size for part in self._parts)
 
     def _cut(self) -> range:
         """Forget the entries at the beginning of the log that no session would need to be made again."""

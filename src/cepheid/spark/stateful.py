@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from cepheid.spark.host import keeper_of
+from cepheid.spark.host import SAID, hosts_here, keeper_of
 from cepheid.spark.keeper import HERE, Keeping, Outcome
 from cepheid.spark.late import write_late
 from cepheid.spark.pack import NOTHING, settle
@@ -53,16 +54,17 @@ class ShardProcessor(StatefulProcessor):
     """For each shard: the record, the log and the snapshots that :mod:`cepheid.spark.shard` speaks of.
 
     ``jobs``: by the number of their groups; ``hosts``: how many processes keep live shards on a machine, 0 for the
-    worker itself; ``late``: where late events are written.
+    worker itself, None for as many as that machine has cores; ``late``: where late events are written.
     """
 
-    def __init__(self, jobs: Mapping[int, PackedJob], hosts: int, late: str | None) -> None:
+    def __init__(self, jobs: Mapping[int, PackedJob], hosts: int | None, late: str | None) -> None:
         self._jobs = dict(jobs)
-        self._hosts = hosts
+        self._wanted_hosts = hosts
         self._late = late
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         settle()
+        self._hosts = hosts_here(self._wanted_hosts)
         self._handle = handle
         self._record = handle.getValueState("record", _one("json", StringType()))
         self._log = handle.getMapState("log", _one("number", LongType()), _one("events", BinaryType()))
@@ -75,7 +77,8 @@ class ShardProcessor(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         packed = [bytes(value) for frame in rows for value in frame["events"] if value != NOTHING]
-        yield from self._push(int(key[0]), packed, timerValues)
+        with _plain_errors():
+            yield from self._push(int(key[0]), packed, timerValues)
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -84,7 +87,8 @@ class ShardProcessor(StatefulProcessor):
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         if group_of(int(key[0])) in self._jobs:
-            yield from self._push(int(key[0]), [], timerValues)
+            with _plain_errors():
+                yield from self._push(int(key[0]), [], timerValues)
         else:  # of patterns that are no more
             self._record.clear()
             self._log.clear()
@@ -163,6 +167,17 @@ def _frame(outcome: Outcome, *, restored: bool, seconds: float) -> pd.DataFrame:
     return pd.DataFrame(
         {"packed": matches} | {name: [counts.get(name, 0)] + [0] * (rows - 1) for name in (*COUNTS, *HIGHEST)}
     )
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Spark shows an error of Python's with the way to it first. Errors that say what is wrong come without it."""
+    try:
+        yield
+    except SAID:
+        if TaskContext.get() is not None:
+            sys.tracebacklimit = 0  # nobody misses it later: a worker ends with its first error
+        raise
 
 
 def _batch() -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -22,7 +20,9 @@ from cepheid.language.values import Interval
 from cepheid.pattern.normal import NormalForm
 from cepheid.pattern.normalise import normalise
 from cepheid.spark.columns import arrow_schema, needed_columns, spark_schema
+from cepheid.spark.entrance import entered
 from cepheid.spark.groups import shared_attributes
+from cepheid.spark.late import make_folder
 from cepheid.spark.pack import PACKED, Packer, Target, Unpacker
 from cepheid.spark.part import Job
 from cepheid.spark.pushdown import wanted_rows
@@ -32,7 +32,7 @@ from cepheid.spark.stateful import COUNTS, HIGHEST, OUTPUT, PackedJob, ShardProc
 from cepheid.spark.task import functions_in
 
 METRICS = "cepheid"
-"""The name under which a query's progress shows what was counted."""
+"""The name under which a query's progress shows what was counted, if no other is given."""
 CLOCK = "clock"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -45,6 +45,7 @@ def match_stream(
     shards: int | None = None,
     allowed_lateness: str | int | dt.timedelta | None = None,
     late_events: str | None = None,
+    metrics: str = METRICS,
 ) -> DataFrame:
     """The matches of an engine's patterns, which have names and fit the columns, in a stream; append mode.
 
@@ -52,15 +53,18 @@ def match_stream(
     stays the same for the life of a checkpoint. ``allowed_lateness``: how late an event may come, such as ``"10
     seconds"`` or, where time is a number, a number; not needed if the DataFrame has a watermark on the column of time.
     ``late_events``: a folder to which events that come too late are written, as Parquet, for a second stream to read.
+    ``metrics``: the name under which the query's progress shows what was counted.
     """
-    _use_rocksdb(df.sparkSession)
     count = int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1) if shards is None else shards
     job = _StreamJob(engine, df, count, allowed_lateness)
     packed = job.packed()
+    if late_events is not None:
+        make_folder(df.sparkSession, late_events)
+    _use_rocksdb(df.sparkSession)
     processor = ShardProcessor(job.jobs(), _hosts(df.sparkSession), late_events)
     pushed = packed.groupBy("shard").transformWithStateInPandas(processor, OUTPUT, "append", "EventTime")
     sums = [F.sum(f"`{name}`").alias(name) for name in COUNTS]
-    counted = pushed.observe(METRICS, *sums, *(F.max(f"`{name}`").alias(name) for name in HIGHEST))
+    counted = pushed.observe(metrics, *sums, *(F.max(f"`{name}`").alias(name) for name in HIGHEST))
     found = counted.select("packed").where("packed IS NOT NULL")
     return found.mapInArrow(Unpacker(job.matches).run, spark_schema(job.matches))
 
@@ -83,9 +87,7 @@ class _StreamJob:
         self._events = arrow_schema(df.schema)
         self._time = self._events.field(engine.columns.time).type
         self.matches = arrow_schema(spark_schema(engine.output_schema(self._events)))
-        # Columns are numbered on the way: any name will do, and none clashes with another.
-        frame = df.toDF(*(f"c{place}" for place in range(len(self._events))))
-        self._named = {name: F.col(f"c{place}") for place, name in enumerate(self._events.names)}
+        frame, self._named = entered(df)
         self._frame = self._with_watermark(frame, df.schema, allowed_lateness)
         self._groups = _groups(engine, shards, self._events)
 
@@ -104,6 +106,8 @@ class _StreamJob:
                 f"the DataFrame has a watermark on {name!r} already, and allowed_lateness={lateness!r} says another; "
                 "leave one of them away"
             )
+        if _is_negative(lateness):
+            raise ValueError(f"allowed_lateness is 0 or more, got {lateness!r}: no event comes before its time")
         if lateness is None:
             raise ValueError(
                 "a stream needs to know how late an event may come: allowed_lateness='10 seconds', say, or call "
@@ -211,6 +215,15 @@ def _pruned(targets: Sequence[Target], columns: Sequence[Column]) -> tuple[list[
     return moved, [columns[place] for place in used]
 
 
+def _is_negative(lateness: str | int | dt.timedelta | None) -> bool:
+    match lateness:
+        case str():
+            return lateness.lstrip().removeprefix("interval").lstrip().startswith("-")
+        case dt.timedelta():
+            return lateness < dt.timedelta()
+    return lateness is not None and lateness < 0
+
+
 def _interval(length: str | dt.timedelta) -> str:
     """As Spark reads it: whole milliseconds, rather too many. What only Spark can read stays as it is."""
     if isinstance(length, str):
@@ -232,8 +245,7 @@ def _use_rocksdb(spark: SparkSession) -> None:
         spark.conf.set(_PROVIDER, _ROCKSDB)
 
 
-def _hosts(spark: SparkSession) -> int:
-    """How many processes keep live shards on each machine. They find each other as Linux lets them."""
-    if sys.platform != "linux":
-        return 0
-    return int(spark.conf.get("spark.cepheid.hosts", None) or os.cpu_count() or 1)
+def _hosts(spark: SparkSession) -> int | None:
+    """How many processes keep live shards on each machine, if that was said."""
+    said = spark.conf.get("spark.cepheid.hosts", None)
+    return None if said is None else int(said)
