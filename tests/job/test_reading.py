@@ -14,6 +14,7 @@ import cepheid
 from cepheid.job import Job, JobError, parse_job, read_job
 from cepheid.job.batch import match_options
 from cepheid.job.description import Files, Kafka, Workload
+from cepheid.job.part import interval
 from cepheid.job.reading import read_patterns
 
 GOOD = {
@@ -122,6 +123,35 @@ def test_words_of_the_engine(folder: Path, every: str, share: str) -> None:
     assert str(options["check_every"]) == every
 
 
+@pytest.mark.parametrize(
+    ("said", "policy"),
+    [
+        ("true", True),
+        ("static", "static"),
+        ("threshold 0.5", "threshold 0.5"),
+        ("{policy: unconditional, cautious: false}", cepheid.Unconditional(cautious=False)),
+        ("{policy: threshold, change: 0.5}", cepheid.Threshold(0.5)),
+        ("{policy: invariant, k: 3, distance: meta}", cepheid.Invariant(k=3, distance="meta")),
+    ],
+)
+def test_policies(folder: Path, said: str, policy: object) -> None:
+    assert match_options(parse_job(text(engine=f"{{adapt: {said}}}"), folder=folder))["adapt"] == policy
+
+
+@pytest.mark.parametrize(
+    ("said", "milliseconds"), [("1 minute 30 seconds", 90_000), ("1 day 12 hours", 129_600_000), ("0 seconds", 0)]
+)
+def test_lengths_of_time_are_those_of_patterns(folder: Path, said: str, milliseconds: int) -> None:
+    job = parse_job(text(mode="stream", engine=f"{{allowed_lateness: {said}}}", run_for=said), folder=folder)
+    assert job.engine.allowed_lateness == job.run_for == said
+    assert interval(said).nanoseconds == milliseconds * 1_000_000
+
+
+@pytest.mark.parametrize("path", ["events.parq?et", "event[s].parquet", "{events,more}.parquet", "*.parquet"])
+def test_names_that_stand_for_several(folder: Path, path: str) -> None:
+    parse_job(text(source=f"{{format: parquet, path: '{path}'}}"), folder=folder)
+
+
 def test_paths_are_relative_to_the_file(folder: Path) -> None:
     (folder / "jobs").mkdir()
     path = folder / "jobs" / "job.yaml"
@@ -177,6 +207,18 @@ def test_all_mistakes_at_once(folder: Path) -> None:
         ({"source": "{format: csv, path: ., schema: {ts: 5}}"}, "source.schema", "for each column a type"),
         ({"source": "[1]"}, "source", "a mapping"),
         ({"checkpoint": "x"}, "checkpoint", "only a stream has this"),
+        ({"mode": "stream", "sink": "{format: memory}", "checkpoint": "x"}, "checkpoint", "no run can go on from a checkpoint"),
+        ({"mode": "stream", "engine": "{allowed_lateness: -5}"}, "engine.allowed_lateness", "0 or more"),
+        ({"mode": "stream", "engine": "{allowed_lateness: -5 seconds}"}, "engine.allowed_lateness", "a length of time such as 10 seconds"),
+        ({"mode": "stream", "engine": "{allowed_lateness: 500 events}"}, "engine.allowed_lateness", "a length of time such as 10 seconds"),
+        ({"mode": "stream", "engine": "{allowed_lateness: true}"}, "engine.allowed_lateness", "found: true"),
+        ({"engine": "{adapt: treshold}"}, "engine.adapt", "one of static, true, unconditional, threshold, invariant"),
+        ({"engine": "{adapt: {policy: treshold}}"}, "engine.adapt.policy", "did you mean 'threshold'?"),
+        ({"engine": "{adapt: {change: 0.5}}"}, "engine.adapt.policy", "one of unconditional, threshold, invariant"),
+        ({"engine": "{adapt: {policy: threshold, chnge: 0.5}}"}, "engine.adapt.chnge", "did you mean 'change'?"),
+        ({"engine": "{adapt: {policy: threshold, change: -1}}"}, "engine.adapt.change", "more than 0"),
+        ({"engine": "{adapt: {policy: threshold, k: 5}}"}, "engine.adapt.k", "k belongs to policy: invariant"),
+        ({"engine": "{adapt: {policy: invariant, distance: far}}"}, "engine.adapt.distance", "a number, 0 or more, or average, meta"),
         ({"engine": "{allowed_lateness: 1 day}"}, "engine.allowed_lateness", "a batch has no late events"),
         ({"engine": "{late_events: late}"}, "engine.late_events", "a batch has no late events"),
         ({"engine": "{migrate: slowly}"}, "engine.migrate", "parallel"),
@@ -189,6 +231,7 @@ def test_all_mistakes_at_once(folder: Path) -> None:
         ({"engine": "{share: {serch: tabu}}"}, "engine.share.serch", "did you mean 'search'?"),
         ({"engine": "{share: {search: taboo}}"}, "engine.share.search", "did you mean 'tabu'?"),
         ({"engine": "{share: {k: 1}}"}, "engine.share.k", "2 or more"),
+        ({"engine": "{share: {search: tabu, k: 1}}"}, "engine.share.k", "2 or more"),
         ({"engine": "{share: {seconds: -1}}"}, "engine.share.seconds", "0 or more"),
         ({"engine": "{shed: {strategy: hspice, latency_bound: 5 seconds}}"}, "engine.shed", "they wait"),
         ({"engine": "{shed: {strategy: hspcie, latency_bound: 5 seconds}}"}, "engine.shed.strategy", "did you mean 'hspice'"),

@@ -14,7 +14,7 @@ from rich.console import Console
 
 import cepheid
 from cepheid.job import parse_job
-from cepheid.job.description import EngineOptions
+from cepheid.job.engine_options import EngineOptions
 from cepheid.job.outcome import MicroBatch, Outcome, Timeline
 from cepheid.job.progress import line_of, show_summary
 from cepheid.job.report import page, write_report

@@ -95,6 +95,12 @@ def test_parquet_to_parquet(events: pa.Table, patterns: Path, tmp_path: Path) ->
     assert [row["end"] for row in outcome.first] == sorted(row["end"] for row in wanted)[:20]
 
 
+def test_values_become_folders(events: pa.Table, patterns: Path, tmp_path: Path) -> None:
+    run(tmp_path, sink="{format: csv, path: out, partition_by: [pattern, low]}")
+    assert {folder.name for folder in (tmp_path / "out").glob("pattern=*")} == {"pattern=up", "pattern=pair"}
+    assert (tmp_path / "out" / "pattern=up" / "low=3").is_dir()
+
+
 def test_json_to_json(events: pa.Table, patterns: Path, tmp_path: Path) -> None:
     lines = [json.dumps({**row, "ts": row["ts"].isoformat()}) for row in events.to_pylist()]
     (tmp_path / "events.json").write_text("\n".join(lines), encoding="utf-8")
@@ -239,6 +245,24 @@ def test_json_that_is_none(spark: SparkSession, malformed: str, count: int | Non
             frame.collect()
     else:
         assert [row["x"] for row in frame.collect()] == [1]
+
+
+def test_what_kafka_says_of_a_record(spark: SparkSession) -> None:
+    from cepheid.job.description import Kafka
+    from cepheid.job.sources import events_in
+
+    said = {"format": "kafka", "servers": "x", "topics": "t", "schema": {"x": "int"}}
+    more = {"record_time": "at", "record_key": "k", "record_partition": "part", "record_offset": "place"}
+    records = spark.sql(
+        "SELECT CAST('me' AS BINARY) AS key, CAST('{\"x\": 1}' AS BINARY) AS value, 2 AS partition, 3L AS offset, "
+        "TIMESTAMP '2024-05-17 08:00:00' AS timestamp"
+    )
+    frame = events_in(records, Kafka.model_validate({**said, **more}))
+    assert [(field.name, field.dataType.simpleString()) for field in frame.schema] == [
+        ("x", "int"), ("at", "timestamp"), ("k", "string"), ("part", "int"), ("place", "bigint")
+    ]  # fmt: skip
+    assert [(row["x"], row["k"], row["part"], row["place"]) for row in frame.collect()] == [(1, "me", 2, 3)]
+    assert events_in(records, Kafka.model_validate(said)).columns == ["x"]
 
 
 def test_what_spark_says_has_no_secrets(

@@ -77,12 +77,13 @@ def test_what_became_of_files_of_earlier_runs_does_not_matter(patterns: Path, tm
     table = made_events()
     more = "checkpoint: state\ntrigger: available_now"
     write(tmp_path, table.slice(0, 100), 1)
-    run(tmp_path, "{format: parquet, path: out}", more=more)
-    for file in (tmp_path / "out").glob("*.parquet"):
+    run(tmp_path, "{format: parquet, path: out, partition_by: pattern}", more=more)
+    for file in (tmp_path / "out").rglob("*.parquet"):
         file.unlink()
     write(tmp_path, table.slice(100), 1)
-    second = run(tmp_path, "{format: parquet, path: out}", more=more)
+    second = run(tmp_path, "{format: parquet, path: out, partition_by: pattern}", more=more)
     assert second.matches > 0
+    assert (tmp_path / "out" / "pattern=up").is_dir()
     assert len(second.first) == min(second.matches, 20)
 
 

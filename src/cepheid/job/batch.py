@@ -85,7 +85,7 @@ def match_options(job: Job) -> dict[str, Any]:
         "planner": job.engine.planner,
         "order": job.engine.order,
         "negation": job.engine.negation,
-        "adapt": job.engine.adapt,
+        "adapt": job.engine.adapting,
         "check_every": job.engine.check_every,
         "migrate": job.engine.migrate,
         "share": job.engine.sharing,

@@ -13,9 +13,10 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from cepheid.job.description import interval, is_local, located
+from cepheid.job.description import is_local, located
 from cepheid.job.environment import is_name, names_in
 from cepheid.job.generator_checks import generator
+from cepheid.job.part import interval
 from cepheid.job.problems import FieldProblem
 from cepheid.job.values import Found, Values, at, mode, texts
 from cepheid.job.yaml_text import Document, Place, path_text
@@ -96,6 +97,9 @@ def _checkpoint(values: Values, folder: Path) -> Found:
             "a stream whose matches are kept needs a checkpoint",
             "a folder: checkpoint: state/my_job",
         )
+    if at(values, "sink", "format") == "memory" and values.get("checkpoint") is not None:
+        help_ = "leave the checkpoint away, or write to files"
+        yield ("checkpoint",), "a table in memory ends with its session: no run can go on from a checkpoint", help_
     if mode(values) == "stream" and at(values, "sink", "mode") in ("error", "overwrite"):
         yield ("sink", "mode"), "a stream adds to what there is", "leave it away, or say mode: append"
 
@@ -118,9 +122,9 @@ def _schema(values: Values, folder: Path) -> Found:
 
 
 def _paths(values: Values, folder: Path) -> Found:
-    """Files of this machine are there."""
+    """Files of this machine are there. What stands for several names is left to Spark."""
     path = at(values, "source", "path")
-    if isinstance(path, str) and not names_in(path) and "*" not in path:
+    if isinstance(path, str) and not names_in(path) and not set("*?[{") & set(path):
         place = located(folder, path)
         if is_local(place) and not Path(place).exists():
             yield ("source", "path"), f"there is no {place}", _neighbour(Path(place))

@@ -2,55 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
-from cepheid.adapt.every import Every
-from cepheid.adapt.follower import Migration
-from cepheid.engine.engine import NEGATIONS
-from cepheid.language.values import UNITS, Interval
-from cepheid.plan.planner import PLANNERS
-from cepheid.plan.sharing.plan import MODES, Sharing
-from cepheid.shed.strategies import STRATEGIES, Strategy, strategy_called
-
-_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zµμ]+)", re.IGNORECASE)
-
-
-def interval(text: str) -> Interval:
-    """``10 seconds``, ``1.5 hours``; ValueError for anything else.
-
-    >>> interval("90 seconds")
-    Interval(nanoseconds=90000000000)
-    """
-    found = _LENGTH.fullmatch(text.strip())
-    if not found or found.group(2).lower() not in UNITS:
-        raise ValueError("a length of time such as 10 seconds")
-    length = Interval.of(found.group(1), found.group(2))
-    if length.nanoseconds % 1_000_000:
-        raise ValueError("a length of time in whole milliseconds")
-    return length
-
-
-def _length(text: str) -> str:
-    interval(text)
-    return text.strip()
-
-
-def _one_of(*words: str) -> AfterValidator:
-    def known(word: str) -> str:
-        if word not in words:
-            raise ValueError(f"one of {', '.join(words)}")
-        return word
-
-    return AfterValidator(known)
-
-
-def _as_list(value: object) -> object:
-    return [value] if isinstance(value, str) else value
+from cepheid.job.engine_options import EngineOptions
+from cepheid.job.part import Count, Length, Options, Part, Texts, length
 
 
 def ddl_of(columns: object) -> object:
@@ -79,17 +38,7 @@ def _quoted(name: object) -> str:
     return "`" + str(name).replace("`", "``") + "`"
 
 
-Length = Annotated[str, AfterValidator(_length)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1)]
-Options: TypeAlias = Mapping[str, str | bool | int | float]
 Ddl = Annotated[str | None, BeforeValidator(ddl_of)]
-Count = Annotated[int, Field(ge=1)]
-
-
-class Part(BaseModel):
-    """What all parts of a description share: they do not change, and take no field that they do not know."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 class Refined(Part):
@@ -100,7 +49,7 @@ class Refined(Part):
     ddl: Ddl = Field(None, alias="schema")
     select: Texts | None = None
     where: str | None = None
-    options: Options = {}
+    options: Options = Field(default_factory=dict)
 
 
 class Files(Refined):
@@ -112,7 +61,8 @@ class Files(Refined):
 
 
 class Kafka(Refined):
-    """The values of the records are JSON. ``record_time``: a column to put the record's own time into.
+    """The values of the records are JSON. ``record_time``, ``record_key``, ``record_partition``, ``record_offset``:
+    columns to put the record's own time, key (as text), partition and offset into.
 
     ``starting``: from where a first run reads; ``ending``: where a batch ends. ``max_events``: how many a micro-batch
     takes at most. ``malformed``: a value that is no JSON of this schema stops the job, or is dropped.
@@ -122,6 +72,9 @@ class Kafka(Refined):
     servers: Texts
     topics: Texts
     record_time: str | None = None
+    record_key: str | None = None
+    record_partition: str | None = None
+    record_offset: str | None = None
     starting: str = "earliest"
     ending: str = "latest"
     max_events: Count | None = None
@@ -171,12 +124,15 @@ SOURCES = (*_FILES, "kafka", "rate", "socket")
 
 
 class FileSink(Part):
-    """``mode``: what a batch does where there is something already. A stream always adds to it."""
+    """``mode``: what a batch does where there is something already. A stream always adds to it. ``partition_by``:
+    columns whose values become folders.
+    """
 
     format: Literal["parquet", "csv", "json", "delta"]
     path: str
     mode: Literal["error", "append", "overwrite"] = "error"
-    options: Options = {}
+    partition_by: Texts | None = None
+    options: Options = Field(default_factory=dict)
 
 
 class KafkaSink(Part):
@@ -188,7 +144,7 @@ class KafkaSink(Part):
     servers: Texts
     topic: str
     key: Texts | None = None
-    options: Options = {}
+    options: Options = Field(default_factory=dict)
 
 
 class ShownSink(Part):
@@ -221,87 +177,6 @@ class EventColumns(Part):
     tie_breaker: str | None = None
 
 
-class SharingOptions(Part):
-    """A search for a plan that patterns share, as ``cepheid.Sharing`` describes it."""
-
-    search: Literal["annealing", "tabu"] = "annealing"
-    neighbourhood: Literal["edge", "vertex"] = "edge"
-    k: Annotated[int, Field(ge=2)] = 4
-    seconds: Annotated[float, Field(ge=0)] = 5.0
-    seed: int = 0
-    steps: Annotated[int, Field(ge=0)] | None = None
-    plans: Literal["trees", "chains"] = "trees"
-    descend: bool = True
-
-    def sharing(self) -> Sharing:
-        return Sharing(**self.model_dump())
-
-
-def _share_word(value: object) -> object:
-    if value not in MODES:
-        raise ValueError(f"one of {', '.join(MODES)}, or a mapping with search, seconds, …")
-    return value
-
-
-def _often(value: object) -> object:
-    try:
-        Every.of(value)  # type: ignore[arg-type]
-    except ValueError:
-        raise ValueError("a number of events, or text such as 500 events or 10 minutes") from None
-    return value
-
-
-Share = Annotated[
-    Annotated[str, BeforeValidator(_share_word), Tag("word")] | Annotated[SharingOptions, Tag("search")],
-    Discriminator(lambda value: "search" if isinstance(value, (Mapping, SharingOptions)) else "word"),
-]
-
-
-def _safe(part: float) -> float:
-    if not 0 < part < 1:
-        raise ValueError("a part of the latency bound, between 0 and 1")
-    return part
-
-
-class ShedOptions(Part):
-    """What to drop under overload, as the strategies such as ``cepheid.HSpice`` describe it."""
-
-    strategy: Annotated[str, _one_of(*STRATEGIES)]
-    latency_bound: Length
-    safety: Annotated[float, AfterValidator(_safe)] = 0.8
-    weights: Mapping[str, Annotated[float, Field(ge=0)]] = {}
-    observations: Count = 20_000
-
-    def made(self) -> Strategy:
-        return strategy_called(self.strategy)(**self.model_dump(exclude={"strategy"}))
-
-
-class EngineOptions(Part):
-    """As for ``cepheid.spark.match``. ``allowed_lateness``: a number where times are numbers."""
-
-    adapt: bool = False
-    check_every: Annotated[int | str | None, BeforeValidator(_often)] = None
-    migrate: Migration = "rebuild"
-    planner: Annotated[str, _one_of("auto", *PLANNERS)] = "auto"
-    order: Texts | None = None
-    negation: Annotated[str, _one_of(*NEGATIONS)] = "auto"
-    share: Share | None = None
-    shed: ShedOptions | None = None
-    max_partial_matches: Count = 100_000_000
-    shards: Count | None = None
-    allowed_lateness: Length | int | None = None
-    late_events: str | None = None
-
-    @property
-    def sharing(self) -> str | Sharing | None:
-        """As ``cepheid.match`` takes it."""
-        return self.share.sharing() if isinstance(self.share, SharingOptions) else self.share
-
-    @property
-    def shedding(self) -> Strategy | None:
-        return None if self.shed is None else self.shed.made()
-
-
 class SparkSettings(Part):
     """``master``: where a session is started, all cores of this machine if not said. ``remote``: a Spark Connect server
     that has one. ``packages``: Maven coordinates of jars to fetch.
@@ -310,7 +185,7 @@ class SparkSettings(Part):
     master: str | None = None
     remote: str | None = None
     packages: Texts | None = None
-    settings: Options = {}
+    settings: Options = Field(default_factory=dict)
     log_level: Literal["ALL", "DEBUG", "INFO", "WARN", "ERROR", "OFF"] = "ERROR"
 
 
@@ -327,7 +202,7 @@ class Job(Part):
     events: EventColumns = EventColumns()
     engine: EngineOptions = EngineOptions()
     checkpoint: str | None = None
-    trigger: Annotated[str, AfterValidator(lambda text: text if text == "available_now" else _length(text))] | None = (
+    trigger: Annotated[str, AfterValidator(lambda text: text if text == "available_now" else length(text))] | None = (
         None
     )
     run_for: Length | None = None

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from cepheid.job import description as d
+from cepheid.job import engine_options as e
 from cepheid.job.environment import shown
 from cepheid.job.problems import FieldProblem
 from cepheid.job.yaml_text import Document, Place, path_text
@@ -28,7 +29,9 @@ _KINDS = {
     "tuple": "a list", "mapping": "a mapping of names to values", "dict": "a mapping of names to values",
     "model": "a mapping of names to values", "list": "a list",
 }  # fmt: skip
-_COMPARISONS = {"greater_than_equal": ("ge", "or more"), "less_than_equal": ("le", "or less")}
+_COMPARISONS = {
+    "greater_than_equal": "{ge} or more", "less_than_equal": "{le} or less", "greater_than": "more than {gt}"
+}  # fmt: skip
 
 
 def faults_in(error: ValidationError, document: Document) -> Iterator[FieldProblem]:
@@ -84,8 +87,7 @@ def _expected(fault: ErrorDetails) -> str:
     if kind == "literal_error":
         return f"one of {context['expected']}".replace("'", "").replace(" or ", ", ")
     if kind in _COMPARISONS:
-        key, words = _COMPARISONS[kind]
-        return f"{context[key]} {words}"
+        return _COMPARISONS[kind].format(**context)
     if kind == "too_short":
         return "at least one"
     for ending in ("_type", "_parsing", "_from_float"):
@@ -143,11 +145,13 @@ def _model(place: Place, fault: ErrorDetails) -> type[BaseModel]:
         case ("sink", str(tag), *_) if tag in _SINK_TAGS:
             return _SINK_TAGS[tag]
         case ("engine", "share", *_) if len(place) > 2:
-            return d.SharingOptions
+            return e.SharingOptions
+        case ("engine", "adapt", *_) if len(place) > 2:
+            return e.AdaptOptions
         case ("engine", "shed", *_) if len(place) > 2:
-            return d.ShedOptions
+            return e.ShedOptions
     parts: dict[str | int, type[BaseModel]] = {
-        "events": d.EventColumns, "engine": d.EngineOptions, "spark": d.SparkSettings
+        "events": d.EventColumns, "engine": e.EngineOptions, "spark": d.SparkSettings
     }  # fmt: skip
     return parts.get(place[0], d.Job) if len(place) > 1 else d.Job
 
@@ -162,6 +166,7 @@ def _about(place: Place) -> str | None:
     known: dict[Place, str] = {
         ("source",): f"where the events come from: format: {', '.join(d.SOURCES)}; or workload: a generator",
         ("sink",): f"where the matches go: format: {', '.join(d.SINKS)}",
+        ("engine", "adapt", "policy"): f"one of {', '.join(e.POLICIES)}",
         ("engine", "shed", "strategy"): f"one of {', '.join(STRATEGIES)}",
         ("engine", "shed", "latency_bound"): "how long an event may take, such as 5 seconds",
         ("patterns",): "a file of patterns, or a list of such files",

@@ -12,8 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cepheid.job.description import Job, Options
+from cepheid.job.description import Job
 from cepheid.job.environment import resolved
+from cepheid.job.part import Options
 
 if TYPE_CHECKING:
     from cepheid.spark.pyspark_names import SparkSession

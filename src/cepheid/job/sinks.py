@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import assert_never
 
 from cepheid.job import sql
-from cepheid.job.description import FileSink, Job, KafkaSink, ShownSink, interval
+from cepheid.job.description import FileSink, Job, KafkaSink, ShownSink
 from cepheid.job.environment import resolved
+from cepheid.job.part import interval
 from cepheid.job.session import as_texts
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ def write_batch(found: DataFrame, job: Job) -> None:
     sink = job.sink
     match sink:
         case FileSink():
-            writer = _fitting(found, sink).write.format(sink.format).mode(sink.mode)
+            writer = (
+                _fitting(found, sink).write.format(sink.format).mode(sink.mode).partitionBy(*sink.partition_by or ())
+            )
             writer.options(**_file_options(sink)).save(job.place(resolved(sink.path)))
         case KafkaSink():
             kafka_records(found, sink).write.format("kafka").options(**_kafka_options(sink)).save()
@@ -54,7 +57,7 @@ def start_stream(found: DataFrame, job: Job, show: Callable[[DataFrame, int], An
     sink = job.sink
     match sink:
         case FileSink():
-            writer = _fitting(found, sink).writeStream.format(sink.format)
+            writer = _fitting(found, sink).writeStream.format(sink.format).partitionBy(*sink.partition_by or ())
             writer = writer.options(**_file_options(sink)).option("path", job.place(resolved(sink.path)))
         case KafkaSink():
             writer = kafka_records(found, sink).writeStream.format("kafka").options(**_kafka_options(sink))

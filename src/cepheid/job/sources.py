@@ -97,9 +97,18 @@ def _kafka(spark: SparkSession, source: Kafka, streaming: bool) -> DataFrame:
         frame = spark.readStream.format("kafka").options(**options).load()
     else:
         frame = spark.read.format("kafka").options(endingOffsets=resolved(source.ending), **options).load()
+    return events_in(frame, source)
+
+
+def events_in(records: DataFrame, source: Kafka) -> DataFrame:
+    """What the values of records say, and what is asked for of the records themselves."""
     assert source.ddl is not None  # a check of the description
-    more = [] if source.record_time is None else [f"timestamp AS {sql.name(source.record_time)}"]
-    return _from_json(frame, source.ddl, "FAILFAST" if source.malformed == "fail" else "PERMISSIVE", more)
+    own = {
+        "timestamp": source.record_time, "CAST(key AS STRING)": source.record_key,
+        "partition": source.record_partition, "offset": source.record_offset,
+    }  # fmt: skip
+    more = [f"{value} AS {sql.name(column)}" for value, column in own.items() if column is not None]
+    return _from_json(records, source.ddl, "FAILFAST" if source.malformed == "fail" else "PERMISSIVE", more)
 
 
 def _from_json(frame: DataFrame, ddl: str, mode: str, more: list[str]) -> DataFrame:

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cepheid.job.batch import match_options
-from cepheid.job.description import Job, Kafka, Workload, interval
+from cepheid.job.description import Job, Kafka, Workload
 from cepheid.job.explaining import plan_alone, plan_and_funnel
 from cepheid.job.first import First, Printer, example, first_matches, has_examples
 from cepheid.job.history import History
 from cepheid.job.outcome import Outcome
+from cepheid.job.part import interval
 from cepheid.job.sinks import start_stream, where_to
 from cepheid.job.sources import can_be_read_again, open_events, prepare
 from cepheid.job.timeline import extent_of, timeline_of
