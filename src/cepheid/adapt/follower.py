@@ -5,20 +5,21 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
 from cepheid.adapt.every import EVENT, FIRST_LOOKS, CheckEvery, Every, enough
+from cepheid.adapt.judged import Judged, expected, plan_of
+from cepheid.adapt.judged import cost as _cost
 from cepheid.adapt.policies import DEFAULT as DEFAULT  # the benchmarks take it from here
 from cepheid.adapt.policies import Memory, Policy, Watch, dump_memory, load_memory
 from cepheid.adapt.record import Decision, Seconds
 from cepheid.pattern.normal import Branch
 from cepheid.plan.cardinality import Cardinality
-from cepheid.plan.cost import tree_cost
 from cepheid.plan.planner import plan_with
-from cepheid.plan.tree import Plan
+from cepheid.plan.tree import Plan, as_lists
 from cepheid.stats.estimates import Estimates
 
 Migration = Literal["rebuild", "parallel"]
@@ -99,19 +100,8 @@ class Adapting:
         return Follower(self)
 
 
-def _cost(plan: Plan, now: Cardinality) -> float:
-    """The work that a plan is expected to make of one event of the stream."""
-    events = sum(now.estimates.count_of(name) for name in now.branch.names)
-    return tree_cost(plan, now) / max(events, 1e-300)
-
-
 def _costs(plan: Plan, other: Plan, now: Cardinality, scale: float) -> tuple[float, float]:
     return scale * _cost(plan, now), scale * _cost(other, now)
-
-
-def _expected(branch: Branch, estimates: Estimates) -> Cardinality:
-    """What plans are made and judged by; sets are not planned."""
-    return Cardinality(replace(branch, variables=tuple(v for v in branch.variables if not v.is_kleene)), estimates)
 
 
 def _is_worth(old: float, new: float) -> bool:
@@ -131,31 +121,6 @@ def _with_recent(costs: Sequence[float]) -> float:
 
 
 @dataclass(slots=True)
-class _Judged:
-    """A change that is yet to be judged: who asked for it, and the work of an event before it.
-
-    ``costs``: what was expected of the old plan at the look before the change, and at the change.
-    """
-
-    decision: Decision
-    asked: Watch
-    old: Plan
-    work: float
-    costs: tuple[float, float]
-
-    def judge(self, work: float, now: Cardinality) -> None:
-        """Compare the work of an event with what it would be under the old plan.
-
-        The stream may be busier or quieter by now, as it would be without the change. So what the old plan did is
-        scaled by what is expected of it: from the change to now, and from the look before to the change.
-        """
-        since = (self.costs[1] + _cost(self.old, now)) / 2
-        before = self.work * since / max(sum(self.costs) / 2, 1e-300)
-        self.decision.observed_gain = 1 - work / before if before > 0 else 0.0
-        self.asked.learn(self.decision.observed_gain)
-
-
-@dataclass(slots=True)
 class _Watched:
     """A plan in force. The watch is on the last answer of the planner: the same plan, unless it was no better then."""
 
@@ -163,7 +128,7 @@ class _Watched:
     answer: Plan
     watch: Watch
     mark: tuple[int, int]  # events and work at the last check
-    judged: _Judged | None = None
+    judged: Judged | None = None
 
 
 class Follower:
@@ -177,7 +142,7 @@ class Follower:
         self._past: dict[Branch, deque[Cardinality]] = {}
         for branch, then in adapting.known.items():
             if then.joint(frozenset(v.name for v in branch.variables)) is not None:  # as well known as it will be now
-                self._past[branch] = deque([_expected(branch, then)], PAST)
+                self._past[branch] = deque([expected(branch, then)], PAST)
         self._memories: dict[Branch, Memory] = {}
         self._asked = 0.0  # when it was last asked how much work was done, in seconds of all pushes
         self._mark: tuple[int, int | None, int] = (0, None, 0)  # events, time and work at the last check
@@ -235,7 +200,7 @@ class Follower:
         work = session.work
         for branch, plan in session.plans.items():
             if plan is not None and branch in estimates and not branch.stepwise:
-                now = _expected(branch, estimates[branch])
+                now = expected(branch, estimates[branch])
                 if len(now.branch.variables) > 1:
                     self._check(session, branch, plan, now, work[branch])
                     self._past.setdefault(branch, deque(maxlen=PAST)).append(now)
@@ -266,7 +231,7 @@ class Follower:
                 watched = self._watched.pop(branch, None)
                 if branch not in estimates or not _has_choice(branch, plan):
                     continue
-                reason = UNKNOWN if watched is None else watched.watch.reason(_expected(branch, estimates[branch]))
+                reason = UNKNOWN if watched is None else watched.watch.reason(expected(branch, estimates[branch]))
                 if reason is not None:
                     reasons[branch] = reason
                 elif watched is not None:
@@ -291,7 +256,7 @@ class Follower:
 
     def _watch_alone(self, session: Followed, branch: Branch, plan: Plan, estimates: Estimates) -> None:
         if _has_choice(branch, plan):
-            now = _expected(branch, estimates)
+            now = expected(branch, estimates)
             alone = plan_with(now.branch, now, self._adapting.planner)
             memory = self._memories.setdefault(branch, {})
             watch = self._adapting.policy.watch(alone, self._adapting.planner, now, memory)
@@ -310,7 +275,7 @@ class Follower:
                     scale = rate / max(self._cost_since(branch, plan, now), 1e-300)
                 watched.mark = session.events, work
                 if watched.judged is not None and rate is not None:
-                    watched.judged.judge(rate, now)
+                    watched.judged.judge(rate, _cost(watched.judged.old[branch], now))
                     watched.judged = None
                 reason = watched.watch.reason(now)
                 answer = watched.answer
@@ -325,7 +290,7 @@ class Follower:
             if answer != plan and self._adapting.policy.cautious and _is_worth(old, new):
                 pays_off = self._compared(branch, plan, answer, now, scale)[2]
                 if pays_off:  # to be sure takes longer than the rest of the look
-                    sure = _expected(branch, session.estimates(SURE)[branch])
+                    sure = expected(branch, session.estimates(SURE)[branch])
                     old, new, pays_off = self._compared(branch, plan, answer, sure, scale)
         judged = None
         if pays_off:
@@ -342,7 +307,8 @@ class Follower:
             self.changed += 1
             if rate is not None and watched is not None:
                 cost, past = _cost(plan, now), self._past.get(branch)
-                judged = _Judged(decision, watched.watch, plan, rate, (_cost(plan, past[-1]) if past else cost, cost))
+                costs = _cost(plan, past[-1]) if past else cost, cost
+                judged = Judged([decision], [(branch, watched.watch)], {branch: plan}, rate, costs)
             plan, work = answer, session.work[branch]
         with self.seconds.spent("deciding"):
             memory = self._memories.setdefault(branch, {})
@@ -374,7 +340,7 @@ class Follower:
         """Where the stream was known when the first plan was made, it is watched as the later ones are."""
         if branch in self._known and branch not in self._watched:
             with self.seconds.spent("deciding"):
-                then, memory = _expected(branch, self._known[branch]), self._memories.setdefault(branch, {})
+                then, memory = expected(branch, self._known[branch]), self._memories.setdefault(branch, {})
                 watch = self._adapting.policy.watch(plan, self._adapting.planner, then, memory)
             self._watched[branch] = _Watched(plan, plan, watch, (0, 0))
 
@@ -390,19 +356,49 @@ class Follower:
 
     # --- snapshots
 
-    def dump(self, branches: Iterable[Branch]) -> dict[str, Any]:
-        """What a restored session goes on with. Whether its plans are still the best is found at the next check."""
-        memories = [dump_memory(self._memories.get(branch, {})) for branch in branches]
-        return {"mark": self._mark, "memories": memories, "report": self.report()}
+    def dump(self, branches: Sequence[Branch]) -> tuple[dict[str, Any], list[tuple[Branch, Estimates]]]:
+        """What a restored session goes on with, and the last looks: it decides what this one would have decided."""
+        looks = [(branch, look.estimates) for branch in branches for look in self._past.get(branch, ())]
+        found = {
+            "policy": repr(self._adapting.policy),
+            "planner": self._adapting.planner,
+            "mark": self._mark,
+            "rate": self._rate,
+            "memories": [dump_memory(self._memories.get(branch, {})) for branch in branches],
+            "past": [len(self._past.get(branch, ())) for branch in branches],
+            "watched": [self._dump_watched(branch, branches) for branch in branches],
+            "report": self.report(),
+        }
+        return found, looks
 
-    def load(self, branches: Iterable[Branch], found: Mapping[str, Any]) -> None:
-        self._known = {}  # the plans may be later ones
+    def _dump_watched(self, branch: Branch, branches: Sequence[Branch]) -> Any:
+        watched = self._watched.get(branch)
+        if watched is None:
+            return None
+        judged = None if watched.judged is None else watched.judged.dump(branches, self.decisions)
+        return [as_lists(watched.plan), as_lists(watched.answer), watched.watch.dump(), watched.mark, judged]
+
+    def load(self, branches: Sequence[Branch], found: Mapping[str, Any], looks: Iterable[Estimates]) -> None:
         events, then, work = found["mark"]
-        self._mark = events, then, work
+        self._mark, self._rate = (events, then, work), found["rate"]
         self._memories = dict(zip(branches, map(load_memory, found["memories"]), strict=True))
         report = found["report"]
         self.checks, self.changed, self.seconds = report["checks"], report["changed"], Seconds(**report["seconds"])
         self.decisions.extend(Decision(**decision) for decision in report["changes"])
+        known = iter(looks)
+        counts = zip(branches, found["past"], strict=True)
+        self._past = {b: deque([expected(b, next(known)) for _ in range(count)], PAST) for b, count in counts if count}
+        policy = self._adapting.policy
+        if (found["policy"], found["planner"]) != (repr(policy), self._adapting.planner):
+            self._known = {}  # the plans may be later ones, and another policy asks for other reasons
+            return
+        for branch, kept in zip(branches, found["watched"], strict=True):
+            if kept is not None:
+                plan, answer, watch, (since, done), judged = kept
+                self._watched[branch] = _Watched(
+                    plan_of(plan), plan_of(answer), policy.resume(watch, branch, self._memories[branch]), (since, done),
+                    judged and Judged.load(judged, branches, self.decisions, policy, self._memories),
+                )  # fmt: skip
 
 
 def _has_choice(branch: Branch, plan: Plan | None) -> bool:

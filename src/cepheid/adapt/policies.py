@@ -7,14 +7,24 @@ to be expected, or nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal, Protocol, TypeAlias, TypeGuard
 
 from cepheid.language.problems import closest
-from cepheid.pattern.normal import Condition
+from cepheid.pattern.normal import Branch, Condition
 from cepheid.plan.cardinality import Cardinality
-from cepheid.plan.deciding import Deciding, Quantity, deciding, tightest
+from cepheid.plan.deciding import (
+    Deciding,
+    Quantity,
+    deciding,
+    dump_deciding,
+    dump_quantity,
+    load_deciding,
+    load_quantity,
+    tightest,
+)
 from cepheid.plan.tree import Plan
 from cepheid.stats.estimates import Estimates
 
@@ -33,6 +43,10 @@ class Watch(Protocol):
         """The plan that this watch asked for made so much less work than the one before it: 0.2 is a fifth less."""
         ...
 
+    def dump(self) -> Any:
+        """What it rests on, as JSON can write it."""
+        ...
+
 
 class Policy(Protocol):
     """A way to decide when to plan again."""
@@ -45,6 +59,10 @@ class Policy(Protocol):
 
     def watch(self, plan: Plan, planner: str, then: Cardinality, memory: Memory) -> Watch:
         """Watch a plan that was made by what was expected then. ``memory`` is kept from plan to plan."""
+        ...
+
+    def resume(self, found: Any, branch: Branch, memory: Memory) -> Watch:
+        """The watch of this policy on a plan of a branch that wrote what was found."""
         ...
 
 
@@ -65,6 +83,9 @@ class Unconditional:
     def watch(self, plan: Plan, planner: str, then: Cardinality, memory: Memory) -> Watch:
         return _Always()
 
+    def resume(self, found: Any, branch: Branch, memory: Memory) -> Watch:
+        return _Always()
+
 
 class _Always:
     def reason(self, now: Cardinality) -> str | None:
@@ -72,6 +93,9 @@ class _Always:
 
     def learn(self, gain: float) -> None:
         return
+
+    def dump(self) -> Any:
+        return None
 
 
 @dataclass(frozen=True)
@@ -90,13 +114,19 @@ class Threshold:
             raise ValueError(f"a threshold is a relative change above 0, such as 0.3; got {self.change!r}")
 
     def watch(self, plan: Plan, planner: str, then: Cardinality, memory: Memory) -> Watch:
-        return _Changes(self.change, then.estimates)
+        return _Changes(self.change, then.branch, _values(then.estimates))
+
+    def resume(self, found: Any, branch: Branch, memory: Memory) -> Watch:
+        conditions = branch.all_conditions
+        values = {what if isinstance(what, str) else conditions[what]: value for what, value in found}
+        return _Changes(self.change, branch, values)
 
 
 class _Changes:
-    def __init__(self, change: float, estimates: Estimates) -> None:
+    def __init__(self, change: float, branch: Branch, before: Mapping[str | Condition, float]) -> None:
         self._change = change
-        self._before = _values(estimates)
+        self._branch = branch
+        self._before = before
 
     def reason(self, now: Cardinality) -> str | None:
         values = _values(now.estimates)
@@ -108,6 +138,12 @@ class _Changes:
 
     def learn(self, gain: float) -> None:
         return
+
+    def dump(self) -> Any:
+        conditions = self._branch.all_conditions
+        return [
+            [what if isinstance(what, str) else conditions.index(what), before] for what, before in self._before.items()
+        ]
 
 
 def _values(estimates: Estimates) -> dict[str | Condition, float]:
@@ -147,6 +183,12 @@ class Invariant:
             return _Invariants(chosen, sum(distances) / len(distances) if distances else 0.0)
         return _Invariants(chosen, float(self.distance))
 
+    def resume(self, found: Any, branch: Branch, memory: Memory) -> Watch:
+        chosen = tuple(map(load_deciding, found["invariants"]))
+        if self.distance == "meta":
+            return _Learning(chosen, memory, None if found["asked"] is None else load_deciding(found["asked"]))
+        return _Invariants(chosen, found["distance"])
+
 
 class _Invariants:
     """In the order of the blocks: an invariant takes those before it for granted."""
@@ -167,6 +209,9 @@ class _Invariants:
     def learn(self, gain: float) -> None:
         return
 
+    def dump(self) -> Any:
+        return {"invariants": list(map(dump_deciding, self._invariants)), "distance": self._distance}
+
 
 STEP = 0.1
 """The first distance after none."""
@@ -177,10 +222,10 @@ LITTLE, MUCH = 0.05, 0.2
 class _Learning(_Invariants):
     """The meta-adaptive distance: what brought little must be violated by twice as much the next time."""
 
-    def __init__(self, invariants: tuple[Deciding, ...], memory: Memory) -> None:
+    def __init__(self, invariants: tuple[Deciding, ...], memory: Memory, asked: Deciding | None = None) -> None:
         super().__init__(invariants, 0.0)
         self._memory = memory
-        self._asked: Deciding | None = None
+        self._asked = asked
 
     def reason(self, now: Cardinality) -> str | None:
         for invariant in self._invariants:
@@ -200,6 +245,9 @@ class _Learning(_Invariants):
             self._memory[_key(self._asked)] = min(max(2 * distance, STEP), 16.0)
         elif gain > MUCH:
             self._memory[_key(self._asked)] = distance / 2 if distance > STEP else 0.0
+
+    def dump(self) -> Any:
+        return super().dump() | {"asked": None if self._asked is None else dump_deciding(self._asked)}
 
 
 def _key(invariant: Deciding) -> frozenset[Quantity]:
@@ -283,10 +331,7 @@ def policy_of(adapt: Policy | bool | str | None) -> Policy | None:
 
 def dump_memory(memory: Memory) -> list[list[Any]]:
     """As JSON can write it."""
-    return [
-        [[[list(map(sorted, step)) for step in quantity] for quantity in key], distance]
-        for key, distance in memory.items()
-    ]
+    return [[list(map(dump_quantity, key)), distance] for key, distance in memory.items()]
 
 
 def load_memory(found: list[list[Any]]) -> Memory:
@@ -296,7 +341,4 @@ def load_memory(found: list[list[Any]]) -> Memory:
     >>> load_memory(dump_memory(memory)) == memory
     True
     """
-    return {
-        frozenset(tuple((frozenset(left), frozenset(right)) for left, right in quantity) for quantity in key): distance
-        for key, distance in found
-    }
+    return {frozenset(map(load_quantity, key)): distance for key, distance in found}

@@ -97,20 +97,24 @@ class Joint:
 
     Where order and conditions connect the variables as a tree, as in a sequence whose neighbours are compared, all
     combinations are counted. Else they are too many, and some are tried. ``most``: so many partial matches go on then.
+    ``good`` and ``grown``: what was found so far, of pairs and of more variables.
     """
 
     def __init__(self, branch: Branch, times: Mapping[str, Places], judge: Judge, most: int) -> None:
         self._links = links_of(branch)
-        self._times = times
-        self._judge = judge
-        self._most = most
-        self._found: dict[frozenset[str], tuple[float, dict[str, Places]] | None] = {}
+        self.times = times
+        self.judge = judge
+        self.most = most
+        self.good: dict[tuple[str, str], Mask | None] = {}
+        self.grown: dict[frozenset[str], tuple[float, dict[str, Places]] | None] = {}
         self._ways = cache(self._ways_of)
-        self._good = cache(self._good_pairs)
+
+    def __call__(self, names: frozenset[str]) -> float | None:
+        return self.share(names)
 
     def share(self, names: frozenset[str]) -> float | None:
         """The share of combinations over some variables that are in order and satisfy all conditions."""
-        if not names <= self._times.keys():
+        if not names <= self.times.keys():
             return None
         if len(names) == 1:
             return 1.0
@@ -120,7 +124,7 @@ class Joint:
         ways = self._ways(names, self._links.last(names))
         if ways is None:
             return None
-        return (float(ways.sum()) + 0.5) / (math.prod(len(self._times[name]) for name in names) + 1)
+        return (float(ways.sum()) + 0.5) / (math.prod(len(self.times[name]) for name in names) + 1)
 
     # --- counting all of them
 
@@ -129,7 +133,7 @@ class Joint:
 
         What hangs on it by one edge does not know of what hangs on it by another, so their numbers are multiplied.
         """
-        found = np.ones(len(self._times[root]))
+        found = np.ones(len(self.times[root]))
         for other, side in self._links.beyond(names, root):
             beyond, good = self._ways(side, other), self._good(min(root, other), max(root, other))
             if beyond is None or good is None:
@@ -137,19 +141,24 @@ class Joint:
             found = found * (good @ beyond if root < other else beyond @ good)
         return found
 
+    def _good(self, x: str, y: str) -> Mask | None:
+        if (x, y) not in self.good:
+            self.good[x, y] = self._good_pairs(x, y)
+        return self.good[x, y]
+
     def _good_pairs(self, x: str, y: str) -> Mask | None:
         """For each event of one variable and each of another, whether they may be in one match.
 
         As bits of truth and not as numbers to multiply with: they are kept for as long as a look is remembered.
         """
-        places = {x: np.arange(len(self._times[x]))[:, None], y: np.arange(len(self._times[y]))}
-        good = np.ones((len(self._times[x]), len(self._times[y])), dtype=np.bool_)
+        places = {x: np.arange(len(self.times[x]))[:, None], y: np.arange(len(self.times[y]))}
+        good = np.ones((len(self.times[x]), len(self.times[y])), dtype=np.bool_)
         for one, two in ((x, y), (y, x)):
             if (one, two) in self._links.order:
-                good &= self._times[one][places[one]] < self._times[two][places[two]]
+                good &= self.times[one][places[one]] < self.times[two][places[two]]
         for condition in self._links.conditions:
             if condition.variables == {x, y}:
-                holds = self._judge(condition, places)
+                holds = self.judge(condition, places)
                 if holds is None:
                     return None
                 good &= holds
@@ -160,26 +169,26 @@ class Joint:
     def _grown(self, names: frozenset[str]) -> tuple[float, dict[str, Places]] | None:
         """Of many variables hardly any combination is good. So they are bound one after the other: some of those that
         are good so far are each tried with all events of the next variable, and of what is good then, some go on."""
-        if names not in self._found:
+        if names not in self.grown:
             last = self._links.last(names)
             rest = names - {last}
             if rest:
                 before = self._grown(rest)
-                self._found[names] = None if before is None else self._extended(*before, last)
+                self.grown[names] = None if before is None else self._extended(*before, last)
             else:
-                self._found[names] = 1.0, {last: np.arange(len(self._times[last]))}
-        return self._found[names]
+                self.grown[names] = 1.0, {last: np.arange(len(self.times[last]))}
+        return self.grown[names]
 
     def _extended(self, chance: float, good: dict[str, Places], last: str) -> tuple[float, dict[str, Places]] | None:
         """One more variable: how likely it all is, and some of the combinations that are good."""
-        events = np.arange(len(self._times[last]))
+        events = np.arange(len(self.times[last]))
         tried = {name: places[:, None] for name, places in good.items()} | {last: events}
         passing = np.ones((len(next(iter(good.values()))), len(events)), dtype=np.bool_)
         for x, y in self._links.next_to(last, good):
-            passing &= self._times[x][tried[x]] < self._times[y][tried[y]]
+            passing &= self.times[x][tried[x]] < self.times[y][tried[y]]
         for condition in self._links.conditions:
             if last in condition.variables and condition.variables <= set(tried):
-                holds = self._judge(condition, tried)
+                holds = self.judge(condition, tried)
                 if holds is None:
                     return None
                 passing &= holds
@@ -187,5 +196,5 @@ class Joint:
         chance *= (len(found) + 0.5) / (passing.size + 1)
         if not len(found):  # it goes on with combinations that are not good; the chance is next to nothing anyway
             found = np.arange(passing.size)
-        before, event = np.divmod(evenly(found, self._most), len(events))
+        before, event = np.divmod(evenly(found, self.most), len(events))
         return chance, {name: places[before] for name, places in good.items()} | {last: event}

@@ -396,8 +396,9 @@ class Network:
         for node in self._nodes.values():
             for kept in node.kept.values():
                 kept.relation.purge(self._scope.store.base)
-                found |= prefixed(str(node.number), kept.relation.tuples.dump())
-                break
+                kept.relation.settle()
+            if node.kept:
+                found |= prefixed(str(node.number), next(iter(node.kept.values())).relation.tuples.dump())
         return found
 
     def load(self, arrays: Arrays, meta: list[list[Any]]) -> None:
@@ -412,6 +413,7 @@ class Network:
                 tuples = Tuples.loaded(below(str(number), arrays))
                 for kept in node.kept.values():
                     self._joiner(node).insert(kept.relation, tuples, kept.probe)
+                    kept.relation.settle()
 
 
 def _access(join: JoinNode, *, left: bool) -> Access:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from cepheid.engine.comparisons import COMPARE, Comparisons
 from cepheid.engine.joiner import FOREVER, Rows
 from cepheid.engine.joint import Joint, Places, evenly
-from cepheid.engine.kernels.join import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, UNEQUAL
 from cepheid.engine.program import Side
 from cepheid.engine.run import BranchRun
 from cepheid.engine.sample import Trial, same_partition
@@ -59,12 +59,11 @@ class Arrivals:
             self._waiting = 0
 
     def dump(self) -> list[Any]:
-        self._flush()
-        return [self._now, self._histogram.dump()]
+        return [self._now, self._waiting, self._histogram.dump()]
 
     def load(self, found: list[Any]) -> None:
-        self._now = found[0]
-        self._histogram.load(found[1])
+        self._now, self._waiting, histogram = found
+        self._histogram.load(histogram)
 
     def count(self, now: int) -> float:
         self._flush()
@@ -89,20 +88,15 @@ def observe(run: BranchRun, counts: dict[str, float], tried: int) -> Estimates:
         if compared is None:
             return scope.holds(condition.expression, dict(combinations), len(next(iter(combinations.values()))))
         left, right = (value(side, combinations[side.variable]) for side in (compared.left, compared.right))
-        good: Mask = _COMPARE[compared.operator](left, right)
+        good: Mask = COMPARE[compared.operator](left, right)
         return good
 
     some = {name: evenly(found, tried) for name, found in rows.items() if len(found)}
-    sides = {side for compared in program.compared.values() for side in (compared.left, compared.right)}
+    sides = dict.fromkeys(side for compared in program.compared.values() for side in (compared.left, compared.right))
     values = {side: value(side, some[side.variable]) for side in sides if side.variable in some}
     now = store.base, store.size
 
-    def holds_later(condition: Condition, places: Mapping[str, Places]) -> Mask | None:
-        compared = program.compared.get(condition)
-        if compared is not None:
-            left, right = (values[side][places[side.variable]] for side in (compared.left, compared.right))
-            good: Mask = _COMPARE[compared.operator](left, right)
-            return good
+    def holds_now(condition: Condition, places: Mapping[str, Places]) -> Mask | None:
         if (store.base, store.size) != now:
             return None
         names = sorted(condition.variables)
@@ -111,19 +105,9 @@ def observe(run: BranchRun, counts: dict[str, float], tried: int) -> Estimates:
         return holds(condition, flat).reshape(shaped[0].shape)
 
     times = {name: store.times(found) for name, found in some.items()}
-    joint = Joint(program.branch, times, holds_later, tried)
+    joint = Joint(program.branch, times, Comparisons(program.compared, values, holds_now), tried)
     selectivity = Trial(program.branch, rows, store.times, holds).selectivity
-    return Estimates(counts, selectivity, _same_partition(run, rows), joint.share)
-
-
-_COMPARE = {
-    EQUAL: np.equal,
-    UNEQUAL: np.not_equal,
-    LESS: np.less,
-    LESS_EQUAL: np.less_equal,
-    GREATER: np.greater,
-    GREATER_EQUAL: np.greater_equal,
-}
+    return Estimates(counts, selectivity, _same_partition(run, rows), joint)
 
 
 def _same_partition(run: BranchRun, rows: Mapping[str, Rows]) -> float:

@@ -94,7 +94,15 @@ class Relation:
         self._tuples = tuples
         self.newest = int(tuples.hi.max(initial=_LONG_AGO))
 
+    def settle(self) -> None:
+        """Be as one that was made of these tuples at once: whoever is restored looks at no less than who goes on."""
+        if self.keyed and not self.in_order:
+            self._keep(np.arange(len(self)))
+        elif self.keyed:
+            self._relink()
+
     def dump(self) -> Arrays:
+        self.settle()
         keys = {"keys": self.keys} if self.keyed else {}
         return {**self.tuples.dump(), **keys}
 

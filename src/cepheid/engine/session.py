@@ -17,11 +17,12 @@ from cepheid.engine.batches import in_one, nothing
 from cepheid.engine.clock import END, Watermark, unit_of
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes, InputError, without_views
 from cepheid.engine.joiner import FOREVER
+from cepheid.engine.looks import dump_look, load_look
 from cepheid.engine.negation import REJECTED
 from cepheid.engine.output import Output
 from cepheid.engine.planning import Planning
 from cepheid.engine.program import BranchProgram
-from cepheid.engine.snapshot import Arrays, below, from_array, pack, plan_to_json, prefixed, to_array, unpack
+from cepheid.engine.snapshot import Arrays, below, from_array, pack, prefixed, to_array, unpack
 from cepheid.engine.state import State
 from cepheid.engine.tally import CANDIDATES, Tally
 from cepheid.engine.vector import MICROSECONDS
@@ -34,7 +35,7 @@ from cepheid.pattern.normalise import normalise
 from cepheid.pattern.read import parse
 from cepheid.pattern.schema import columns_of
 from cepheid.plan.sharing.plan import SharedPlan
-from cepheid.plan.tree import Plan
+from cepheid.plan.tree import Plan, as_lists
 from cepheid.shed.lost import Lost
 from cepheid.shed.strategies import Strategy
 from cepheid.stats.estimates import Estimates
@@ -422,9 +423,15 @@ class Session:
             "counts": dict(self.counts),
             "states": [state.meta() for state in self._states],
             "overload": self._overload,
-            "follower": None if self._follower is None else [self.now, self._follower.dump(self._plans)],
         }
         arrays: Arrays = {}
+        if self._follower is not None:
+            followed, looks = self._follower.dump(self._branches)
+            dumped = [dump_look(branch, estimates) for branch, estimates in looks]
+            places = [self._branches.index(branch) for branch, _ in looks]
+            meta["follower"] = [self.now, followed, list(zip(places, (look for look, _ in dumped), strict=True))]
+            for place, (_, found) in enumerate(dumped):
+                arrays |= prefixed(f"look {place}", found)
         if self._schema is not None:
             arrays["schema"] = to_array(self._schema)
         for place, state in enumerate(self._states):
@@ -433,10 +440,15 @@ class Session:
             arrays[f"late {place}"] = to_array(late.schema, [late])
         return pack(arrays, meta)
 
+    @property
+    def _branches(self) -> list[Branch]:
+        """Each once, in the order of the patterns."""
+        return list(dict.fromkeys(branch for normal in self._normals for branch in normal.branches))
+
     def _what(self) -> dict[str, Any]:
         return {
             "patterns": [str(pattern) for pattern in self._patterns],
-            "plans": [plan_to_json(self._plans[b]) for n in self._normals for b in n.branches],
+            "plans": [as_lists(self._plans[b]) for n in self._normals for b in n.branches],
         }
 
     def load(self, arrays: Arrays, meta: dict[str, Any]) -> None:
@@ -444,9 +456,13 @@ class Session:
         self._watermark, self._closed = meta["watermark"], meta["closed"]
         self.counts = Counter(meta["counts"])
         self._overload = 0.0 if self._shed is None else meta.get("overload", 0.0)
-        if self._follower is not None and meta.get("follower"):
-            self.now, found = meta["follower"]
-            self._follower.load(self._plans, found)
+        if self._follower is not None and meta.get("follower") is not None:
+            self.now, followed, looks = meta["follower"]
+            branches = self._branches
+            known = [
+                load_look(branches[of], look, below(f"look {place}", arrays)) for place, (of, look) in enumerate(looks)
+            ]
+            self._follower.load(branches, followed, known)
         late = (array for name, array in arrays.items() if name.startswith("late "))
         self._late = [batch for array in late for batch in from_array(array).to_batches()]
         if "schema" in arrays:

@@ -13,10 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.language.problems import CepheidError
-from cepheid.plan.tree import Join, Leaf, Plan, Search
+from cepheid.plan.tree import Plan, from_lists
 
 MAGIC = b"cepheid snapshot\n"
-VERSION = 4
+VERSION = 5
 """Raised when what a snapshot holds changes, so that an older one is refused with words."""
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -68,32 +68,11 @@ def from_array(array: npt.NDArray[np.uint8]) -> pa.Table:
         return reader.read_all()
 
 
-def plan_to_json(plan: Plan | None) -> Any:
-    """A tree as nested lists of names."""
-    match plan:
-        case None:
-            return None
-        case Leaf(variable):
-            return variable
-        case Join(left, right):
-            return [plan_to_json(left), plan_to_json(right)]
-        case Search(names):
-            return {"search": list(names)}
-
-
 def plan_from_json(found: Any) -> Plan | None:
-    match found:
-        case None:
-            return None
-        case str():
-            return Leaf(found)
-        case [left, right]:
-            one, other = plan_from_json(left), plan_from_json(right)
-            if one is not None and other is not None:
-                return Join(one, other)
-        case {"search": [*names]}:
-            return Search(tuple(map(str, names)))
-    raise SnapshotError(f"this snapshot is damaged: {found!r} is no plan")
+    try:
+        return from_lists(found)
+    except ValueError as error:
+        raise SnapshotError(f"this snapshot is damaged: {error}") from None
 
 
 def prefixed(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:

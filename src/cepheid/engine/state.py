@@ -30,14 +30,14 @@ from cepheid.engine.program import EVERY, BranchProgram, FieldTable, LeafProgram
 from cepheid.engine.run import BranchRun, Setting
 from cepheid.engine.sets import Sets
 from cepheid.engine.shedding import Shedder
-from cepheid.engine.snapshot import Arrays, below, plan_from_json, plan_to_json, prefixed
+from cepheid.engine.snapshot import Arrays, below, plan_from_json, prefixed
 from cepheid.engine.stepwise import StepwiseRun
 from cepheid.engine.tally import PARTIAL, Tally
 from cepheid.engine.vector import Unit
 from cepheid.language import syntax as s
 from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.pattern.schema import columns_of
-from cepheid.plan.tree import Plan
+from cepheid.plan.tree import Plan, as_lists
 from cepheid.shed.strategies import Strategy
 from cepheid.stats.estimates import Estimates
 
@@ -243,13 +243,13 @@ class State:
             "intake": self._intake.meta(),
             "counts": [run.meta() for run in self.runs.values()],
             "elders": [
-                None if found is None else [plan_to_json(found[0].plan), found[0].shares, *found[1:]]
+                None if found is None else [as_lists(found[0].plan), found[0].shares, *found[1:]]
                 for found in (run.elder() for run in self.runs.values())
             ],
             "network": self._network.meta(),
             "patterns": [normal.name for normal in self.normals],
             "runs": [
-                [run.since, run.numbers, run.program.shares, plan_to_json(run.program.plan)]
+                [run.since, run.numbers, run.program.shares, as_lists(run.program.plan)]
                 for run in self.runs.values()
             ],
             "buffered": self.buffered.dump(),

@@ -119,6 +119,11 @@ class Branch:
         """Positive variables, then negated ones: the order in which conditions name them."""
         return (*(v.name for v in self.variables), *(n.name for n in self.negations))
 
+    @property
+    def all_conditions(self) -> tuple[Condition, ...]:
+        """Those of the match, and then those of each negation."""
+        return (*self.conditions, *(c for n in self.negations for c in n.conditions))
+
     def __hash__(self) -> int:
         return hash((self.names, self.order))  # it is asked for with every push, and conditions are many
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cepheid.pattern.normal import Branch
 from cepheid.plan import orders, trees
@@ -52,6 +52,32 @@ class Deciding:
 
 
 Block: TypeAlias = "tuple[Deciding, ...]"
+
+
+def dump_quantity(quantity: Quantity) -> Any:
+    """As JSON can write it."""
+    return [[sorted(left), sorted(right)] for left, right in quantity]
+
+
+def load_quantity(found: Any) -> Quantity:
+    return tuple((frozenset(left), frozenset(right)) for left, right in found)
+
+
+def dump_deciding(condition: Deciding) -> Any:
+    """As JSON can write it."""
+    chosen, other = dump_quantity(condition.chosen), dump_quantity(condition.other)
+    return [chosen, other, condition.block, condition.instead, condition.factor]
+
+
+def load_deciding(found: Any) -> Deciding:
+    """
+    >>> one, other = ((frozenset({"a"}), frozenset({"b"})),), ((frozenset({"c"}), frozenset()),)
+    >>> condition = Deciding(one, other, "a then b", "c", 0.8)
+    >>> load_deciding(dump_deciding(condition)) == condition
+    True
+    """
+    chosen, other, *words = found
+    return Deciding(load_quantity(chosen), load_quantity(other), *words)
 
 
 def value(quantity: Quantity, cardinality: Cardinality) -> float:

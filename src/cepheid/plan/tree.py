@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,43 @@ def chain(order: Sequence[str]) -> Plan:
     """
     leaves: list[Plan] = [Leaf(variable) for variable in order]
     return reduce(Join, leaves)
+
+
+def as_lists(plan: Plan | None) -> Any:
+    """A tree as nested lists of names, which JSON can hold.
+
+    >>> as_lists(chain(["c", "a", "b"]))
+    [['c', 'a'], 'b']
+    """
+    match plan:
+        case None:
+            return None
+        case Leaf(variable):
+            return variable
+        case Join(left, right):
+            return [as_lists(left), as_lists(right)]
+        case Search(names):
+            return {"search": list(names)}
+
+
+def from_lists(found: Any) -> Plan | None:
+    """The plan that :func:`as_lists` wrote.
+
+    >>> print(from_lists([["c", "a"], "b"]))
+    ((c ⋈ a) ⋈ b)
+    """
+    match found:
+        case None:
+            return None
+        case str():
+            return Leaf(found)
+        case [left, right]:
+            one, other = from_lists(left), from_lists(right)
+            if one is not None and other is not None:
+                return Join(one, other)
+        case {"search": [*names]}:
+            return Search(tuple(map(str, names)))
+    raise ValueError(f"{found!r} is no plan")
 
 
 def search(names: Sequence[str]) -> Plan:

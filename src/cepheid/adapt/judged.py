@@ -1,0 +1,88 @@
+"""What a change of plans brought: the work that was done after it, beside what the old plans would have done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cepheid.adapt.policies import Memory, Policy, Watch
+from cepheid.adapt.record import Decision
+from cepheid.pattern.normal import Branch
+from cepheid.plan.cardinality import Cardinality
+from cepheid.plan.cost import tree_cost
+from cepheid.plan.tree import Plan, as_lists, from_lists
+from cepheid.stats.estimates import Estimates
+
+
+def expected(branch: Branch, estimates: Estimates) -> Cardinality:
+    """What plans are made and judged by; sets are not planned."""
+    return Cardinality(replace(branch, variables=tuple(v for v in branch.variables if not v.is_kleene)), estimates)
+
+
+def cost(plan: Plan, now: Cardinality) -> float:
+    """The work that a plan is expected to make of one event of the stream."""
+    events = sum(now.estimates.count_of(name) for name in now.branch.names)
+    return tree_cost(plan, now) / max(events, 1e-300)
+
+
+@dataclass(slots=True)
+class Judged:
+    """A change that is yet to be judged: who asked for it, the plans that were given up, and their work of an event.
+
+    ``costs``: what was expected of the old plans at the look before the change, and at the change.
+    """
+
+    decisions: list[Decision]
+    asked: list[tuple[Branch, Watch]]
+    old: dict[Branch, Plan]
+    work: float
+    costs: tuple[float, float]
+
+    def judge(self, work: float, now: float) -> None:
+        """Compare the work of an event with what it would be under the old plans, of which so much is expected now.
+
+        The stream may be busier or quieter by now, as it would be without the change. So what the old plans did is
+        scaled by what is expected of them: from the change to now, and from the look before to the change.
+        """
+        since = (self.costs[1] + now) / 2
+        before = self.work * since / max(sum(self.costs) / 2, 1e-300)
+        gain = 1 - work / before if before > 0 else 0.0
+        for decision in self.decisions:
+            decision.observed_gain = gain
+        for _, watch in self.asked:
+            watch.learn(gain)
+
+    def dump(self, branches: Sequence[Branch], decisions: Sequence[Decision]) -> dict[str, Any]:
+        """As JSON can write it."""
+        return {
+            "decisions": [decisions.index(decision) for decision in self.decisions if decision in decisions],
+            "asked": [[branches.index(branch), watch.dump()] for branch, watch in self.asked],
+            "old": [[branches.index(branch), as_lists(plan)] for branch, plan in self.old.items()],
+            "work": self.work,
+            "costs": self.costs,
+        }
+
+    @classmethod
+    def load(
+        cls,
+        found: Mapping[str, Any],
+        branches: Sequence[Branch],
+        decisions: Sequence[Decision],
+        policy: Policy,
+        memories: Mapping[Branch, Memory],
+    ) -> Judged:
+        asked = [
+            (branches[place], policy.resume(watch, branches[place], memories[branches[place]]))
+            for place, watch in found["asked"]
+        ]
+        old = {branches[place]: plan_of(plan) for place, plan in found["old"]}
+        before, change = found["costs"]
+        return cls([decisions[place] for place in found["decisions"]], asked, old, found["work"], (before, change))
+
+
+def plan_of(found: Any) -> Plan:
+    """A plan that there is, of nested lists."""
+    plan = from_lists(found)
+    assert plan is not None
+    return plan
