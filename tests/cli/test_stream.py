@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -117,6 +119,13 @@ def test_mistakes_are_plain(files: tuple[Path, Path], tmp_path: Path) -> None:
         ([events, "--shed", "cost"], "--rate 10000 .* or --speed 1"),
         ([events, "--latency-bound", "1 second"], "--latency-bound is for a stream that drops work: .*--shed cost"),
         ([events, "--safety", 0.5], "--safety is for a stream that drops work"),
+        ([events, "--weight", "up=2"], "--weight is for a stream that drops work"),
+        ([events, "--rate", 5, "--shed", "cost", "--weight", "up"], "such as fraud=10; got 'up'"),
+        ([events, "--rate", 5, "--shed", "cost", "--weight", "down=2"], "no pattern of that name; there are up"),
+        ([events, "--rate", 5, "--shed", "cost", "--queue-size", 5], "--queue-size is for a stream that waits"),
+        ([events, "--queue-size", 0], "--queue-size is 1 event or more, got 0"),
+        ([events, "--on-bad-line", "skip"], "--on-bad-line is for lines of JSON"),
+        (["-", "--on-bad-line", "drop"], "--on-bad-line is fail or skip; got 'drop'"),
     ]
     for arguments, said in cases:
         result = run("-p", patterns, *arguments)
@@ -133,3 +142,35 @@ def test_late_events_are_told_of(files: tuple[Path, Path], tmp_path: Path) -> No
     assert result.exit_code == 0, result.output
     assert "events came too late and were left out: say a longer --lateness" in result.stdout
     assert "too late" not in run("-p", patterns, events, "--rate", 1000, "--lateness", 500).stdout
+
+
+def test_shedding_with_weights(files: tuple[Path, Path], tmp_path: Path) -> None:
+    patterns, events = files
+    metrics = tmp_path / "metrics.csv"
+    shed = ["--rate", 5000, "--shed", "hspice", "--weight", "up=10", "--latency-bound", "30", "--metrics", metrics]
+    result = run("-p", patterns, events, *shed)
+    assert result.exit_code == 0, result.output
+    assert "the bound is 30,000 ms" in result.stdout
+    assert "dropped: nothing; recall about 100.0 %, false positives about 0" in result.stdout
+    assert "estimated_false_positives" in metrics.read_text(encoding="utf-8")
+
+
+def test_a_queue_of_its_own_size(files: tuple[Path, Path]) -> None:
+    patterns, events = files
+    result = run("-p", patterns, events, "--queue-size", 10)
+    assert result.exit_code == 0, result.output
+    assert "in 500 events" in result.stdout
+
+
+def test_lines_that_are_no_events_are_told_of(files: tuple[Path, Path]) -> None:
+    patterns, _ = files
+    lines = "\n".join(json.dumps(row) for row in EVENTS.to_pylist())
+    command = [sys.executable, "-c", "from cepheid.cli.main import main; main()", "stream", "-p", str(patterns), "-"]
+    given = f"{lines}\nnonsense\n[1]"
+    done = subprocess.run([*command, "--on-bad-line", "skip"], input=given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("warning: standard input, line 501: expected a JSON object, found 'nonsense'")
+    assert len(done.stderr.splitlines()) == 1
+    assert "matches in 500 events" in done.stdout
+    assert "2 lines were no events, and were left out" in done.stdout
+    assert subprocess.run(command, input=given, capture_output=True, text=True, check=False).returncode == 2

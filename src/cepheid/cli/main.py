@@ -264,6 +264,15 @@ def stream(
         float | None,
         typer.Option(help="Drop when events wait for this part of the bound; 0.8, if not said.", show_default=False),
     ] = None,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--weight", help="What a match of a pattern is worth: fraud=10; may be repeated.", show_default=False
+        ),
+    ] = None,
+    queue_size: Annotated[
+        int | None, typer.Option(help="Events that may wait before the source has to.", show_default=False)
+    ] = None,
     run_for: Annotated[
         str | None, typer.Option("--for", help="Stop after so long, such as '1 minute'.", show_default=False)
     ] = None,
@@ -271,6 +280,9 @@ def stream(
         str | None,
         typer.Option(help="The columns of JSON lines: 'ts timestamp, type string, x double'.", show_default=False),
     ] = None,
+    on_bad_line: Annotated[
+        str, typer.Option(help="Whether a line of JSON that is no event ends the stream: fail, skip.")
+    ] = "fail",
     earliest: Annotated[bool, typer.Option("--earliest", help="Read a topic of Kafka from its beginning.")] = False,
     metrics: Annotated[
         Path | None, typer.Option(help="Write what each second was like (.csv, .parquet).", show_default=False)
@@ -286,7 +298,7 @@ def stream(
 
     A file comes as fast as it is matched, or with --rate or --speed as fast as is said.
     """
-    from cepheid.cli.stream_options import lateness_from, source_from, strategy_from
+    from cepheid.cli.stream_options import lateness_from, queue_from, source_from, strategy_from
     from cepheid.cli.streaming import run_stream
     from cepheid.local.stream.watermark import seconds_of
 
@@ -295,12 +307,13 @@ def stream(
     with _failing_plainly():
         try:
             columns = {"time": time, "type": type_ or None, "tie_breaker": tie_breaker}
-            start = source_from(source, rate, speed, schema, earliest)
+            start = source_from(source, rate, speed, schema, earliest, on_bad_line)
             options = {
                 "planner": planner,
                 "allowed_lateness": lateness_from(lateness),
                 "run_for": None if run_for is None else seconds_of(run_for, "--for"),
-                "shed": strategy_from(shed, latency_bound, safety, start),
+                "shed": strategy_from(shed, latency_bound, safety, weights, start),
+                **queue_from(queue_size, shed),
             }
             run_stream(_read_all(patterns), start, output, columns, options, metrics, plot, out, err)
         except ModuleNotFoundError as error:

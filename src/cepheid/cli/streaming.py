@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +45,7 @@ def run_stream(
     told = err if output == "-" else out
     shown = _Shown(out) if output is None else None
     try:
-        with _Line(err, options.get("shed") is not None) as line:
+        with _plain_warnings(err), _Line(err, options.get("shed") is not None) as line:
             result = run(
                 patterns, source, shown if output is None else output, each_second=line.second, **columns, **options
             )
@@ -60,6 +62,19 @@ def run_stream(
     if output not in (None, "-"):
         told.print(f"matches are in {output}", markup=False)
     _write_outputs(result, metrics, plot)
+
+
+@contextmanager
+def _plain_warnings(err: Console) -> Iterator[None]:
+    """Without the place in the code that they come from."""
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        err.print("[yellow]warning:[/yellow]", end=" ")
+        err.print(str(message), markup=False)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def _check_outputs(metrics: Path | None, plot: Path | None) -> None:
@@ -93,7 +108,7 @@ METRICS: Mapping[str, Callable[[pa.Table, Path], object]] = {
 def line_of(second: Second, shedding: bool) -> str:
     """How a stream stands after a second.
 
-    >>> second = Second(3, 1000, 900, 2, 0.0101, 0.02, 0.05, 130, 45.0, 0.25, 0, 500, 0, 0, 0.97)
+    >>> second = Second(3, 1000, 900, 2, 0.0101, 0.02, 0.05, 130, 45.0, 0.25, 0, 500, 0, 0, 0.97, 0.0)
     >>> line_of(second, True)
     'second 3: 1,000 events in, 900 matched, 2 matches, latency 10/20/50 ms, 130 waiting, drops 25 %, recall about 97 %'
     """
@@ -175,10 +190,17 @@ def _summary(result: StreamResult, out: Console) -> None:
     if dropped:
         counts = {what: dropped.get(f"{what} dropped", 0) for what in ("events", "pairs", "partial matches")}
         said = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "nothing"
-        recall = result.metrics["estimated_recall"].to_pylist()[-1] if result.metrics.num_rows else None
-        out.print(f"dropped: {said}" + ("" if recall is None else f"; recall about {100 * recall:.1f} %"))
+        last = result.metrics.slice(result.metrics.num_rows - 1).to_pylist()[0] if result.metrics.num_rows else {}
+        recall, wrong = last.get("estimated_recall"), last.get("estimated_false_positives")
+        out.print(
+            f"dropped: {said}"
+            + ("" if recall is None else f"; recall about {100 * recall:.1f} %")
+            + ("" if wrong is None else f", false positives about {wrong:,.0f}")
+        )
     if result.dropped_from_queue:
         out.print(f"left out of the queue, as the last resort: {result.dropped_from_queue:,} events")
+    if result.rejected:
+        out.print(f"{result.rejected:,} lines were no events, and were left out")
     if result.late:
         out.print(
             f"{result.late:,} events came too late and were left out: "

@@ -24,8 +24,10 @@ import pytest
 import cepheid
 from cepheid.engine.ingest import EventColumns
 from cepheid.local.signals import Stop
-from cepheid.local.stream.lines import LinesError, Socket
+from cepheid.local.stream.line_parser import LineParser, LinesError
+from cepheid.local.stream.lines import Socket, read_lines
 from cepheid.local.stream.queue import Chunk, EventQueue
+from cepheid.local.stream.rejected import Rejected
 from cepheid.local.stream.result import StreamResult
 from cepheid.local.stream.runner import Runner
 from cepheid.local.stream.sinks import Collect, ParquetFolder
@@ -169,8 +171,6 @@ def test_lines_that_are_no_events() -> None:
         writer.sendall(text)
         writer.close()
         with reader, Stop() as stop:
-            from cepheid.local.stream.lines import LineParser, read_lines
-
             chunks = read_lines(reader.fileno(), LineParser("lines", None, "ts"), stop)
             if said is None:
                 assert sum(len(chunk) for chunk in chunks) == 2
@@ -180,8 +180,6 @@ def test_lines_that_are_no_events() -> None:
 
 
 def test_a_field_that_comes_later_is_not_lost_silently() -> None:
-    from cepheid.local.stream.lines import LineParser
-
     parser = LineParser("lines", None, "ts")
     parser.table(b'{"ts": 1, "type": "A"}')
     with pytest.raises(LinesError, match=r"lines, line 2: .*\n.*ts int64, type string.*schema"):
@@ -220,11 +218,81 @@ def test_a_schema_is_not_for_events_that_have_one(source: Any) -> None:
 
 
 def test_a_column_without_a_value_needs_a_schema() -> None:
-    from cepheid.local.stream.lines import LineParser
-
     said = "lines, line 1 to 2: the column 'x' has no value in these first lines.* such as 'ts int64, x double'"
     with pytest.raises(LinesError, match=said):
         LineParser("lines", None, "ts").table(b'{"ts": 1, "x": null}\n{"ts": 2, "x": null}')
+
+
+# --- lines that are no events
+
+BAD = [
+    b"nonsense",
+    b"5",
+    b"null",
+    b'{"ts": 3, "type": "A"',
+    b'{"ts": "soon", "type": "A", "x": 1}',
+    b'{"ts": 1, "y": 2}',
+]
+
+
+@pytest.mark.parametrize("line", BAD)
+@pytest.mark.parametrize("schema", [None, SCHEMA])
+def test_a_line_that_is_no_event_ends_the_stream(line: bytes, schema: pa.Schema | None) -> None:
+    if schema is not None and b'"y"' in line:
+        return  # a schema says which fields there are to be
+    parser = LineParser("lines", schema, "ts")
+    parser.table(b'{"ts": 1, "type": "A", "x": 4}')
+    for text, where in [(line, "line 2: "), (b'{"ts": 2, "type": "B", "x": 4}\n' + line, "line 2 to 3: ")]:
+        with pytest.raises(LinesError, match=f"lines, {where}expected a JSON object"):
+            parser.table(text)
+
+
+def test_null_alone_is_no_event() -> None:
+    """Arrow itself would crash."""
+    with pytest.raises(LinesError, match="null is no object"):
+        LineParser("lines", None, "ts").table(b"null")
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA])
+def test_lines_that_are_no_events_may_be_left_out(schema: pa.Schema | None, expected: list[Any]) -> None:
+    lines = json_of(EVENTS).splitlines(keepends=True)
+    bad = [line + b"\n" for line in BAD[: 4 if schema is None else 5]]
+    for place, line in enumerate([bad[0], *bad]):  # the first line of all is one
+        lines.insert(place * 100, line)
+
+    def connect(port: int) -> None:
+        threading.Thread(target=_send, args=(port, b"".join(lines)), daemon=True).start()
+
+    source = Socket("127.0.0.1", 0, listen=True, schema=schema, on_bad_line="skip", on_listening=connect)
+    for _ in range(2):  # each run counts anew
+        with pytest.warns(UserWarning, match=r"line 1: expected a JSON object, found 'nonsense' .*counted") as caught:
+            result = cepheid.run(PATTERN, source)
+        assert len(caught) == 1
+        assert rows(result.matches) == expected
+        assert (result.events, result.rejected) == (3000, len(bad) + 1)
+
+
+def test_nothing_but_lines_that_are_no_events() -> None:
+    def connect(port: int) -> None:
+        threading.Thread(target=_send, args=(port, b"null\nnull\n\n[1]\n"), daemon=True).start()
+
+    with pytest.warns(UserWarning, match="line 1: expected a JSON object, found 'null'"):
+        result = cepheid.run(PATTERN, Socket("127.0.0.1", 0, listen=True, on_bad_line="skip", on_listening=connect))
+    assert (result.events, result.rejected) == (0, 3)
+
+
+def test_lines_that_cannot_be_of_one_table_need_a_schema() -> None:
+    """Which of them is wrong is not known."""
+    parser = LineParser("lines", None, "ts", Rejected())
+    with pytest.raises(LinesError, match=r"changed from number to string.*\n.*with a schema: then it is known"):
+        parser.table(b'{"ts": 1, "x": 1}\n{"ts": 2, "x": "one"}')
+
+
+def test_on_bad_line_is_checked() -> None:
+    with pytest.raises(ValueError, match=r"on_bad_line is .*fail or skip; got 'drop'"):
+        cepheid.run(PATTERN, "-", on_bad_line="drop")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="on_bad_line is for events that come as JSON"):
+        cepheid.run(PATTERN, EVENTS, on_bad_line="skip")
 
 
 # --- sinks
@@ -563,7 +631,7 @@ class Server:
     def late_events(self) -> None: ...
 
     def shedding(self) -> dict[str, Any]:
-        return {"pairs dropped": 10 * self.events, "estimated recall": 0.5}
+        return {"pairs dropped": 10 * self.events, "estimated recall": 0.5, "estimated false positives": 3.0}
 
     def report(self) -> dict[str, Any]:
         return {"shedding": self.shedding()}
@@ -581,6 +649,7 @@ def test_the_detector_is_asked_and_the_session_told() -> None:
     assert result.dropped_from_queue < 0.05 * result.events
     assert sum(result.metrics["dropped_pairs"].to_pylist()) == 10 * server.events
     assert 0.4 < result.metrics["estimated_recall"].to_pylist()[-1] <= 0.5
+    assert result.metrics["estimated_false_positives"].to_pylist()[-1] == 3.0
     assert result.latency_bound == 0.5
 
 

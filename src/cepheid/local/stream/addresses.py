@@ -11,6 +11,7 @@ import pyarrow as pa
 from cepheid.language.problems import closest
 from cepheid.local.events import FORMATS
 from cepheid.local.stream.lines import Socket, StandardInput
+from cepheid.local.stream.rejected import OnBadLine
 from cepheid.local.stream.sinks import JsonLinesSink, ParquetFolder
 
 if TYPE_CHECKING:
@@ -23,10 +24,10 @@ FILES = {*FORMATS, ".ipc", ".pq", ".orc", ".avro", ".tsv", ".txt", ".xlsx", ".gz
 """Who gives one of these endings wants a file."""
 
 
-def source_at(address: str, schema: pa.Schema | None) -> Source | None:
+def source_at(address: str, schema: pa.Schema | None, on_bad_line: OnBadLine = "fail") -> Source | None:
     """The source at an address; None if it is none, but the path of a file."""
     if address == "-":
-        return StandardInput(schema)
+        return StandardInput(schema=schema, on_bad_line=on_bad_line)
     scheme, host, port, path = _parts(address)
     match scheme:
         case None:
@@ -34,11 +35,11 @@ def source_at(address: str, schema: pa.Schema | None) -> Source | None:
         case "tcp" | "listen":
             if port is None or path:
                 raise ValueError(f"expected {scheme}://HOST:PORT, found {address!r}")
-            return Socket(host, port, listen=scheme == "listen", schema=schema)
+            return Socket(host, port, listen=scheme == "listen", schema=schema, on_bad_line=on_bad_line)
         case _:
             from cepheid.local.stream.kafka import KafkaSource
 
-            return KafkaSource(*_servers_and_topic(address), schema=schema)
+            return KafkaSource(*_servers_and_topic(address), schema=schema, on_bad_line=on_bad_line)
 
 
 def sink_at(address: str | Path) -> Sink:
@@ -57,9 +58,10 @@ def sink_at(address: str | Path) -> Sink:
     if path.suffix.lower() in LINES:
         return JsonLinesSink(path)
     if path.suffix.lower() in FILES and not path.is_dir():
+        file, folder = path.with_suffix(".jsonl"), path.with_suffix("")
         raise ValueError(
             f"{path}: matches of a stream go to a file with lines of JSON, which ends in .jsonl, or to a folder of "
-            f"Parquet files: name a file such as {path.with_suffix('.jsonl')}, or a folder such as {path.with_suffix('')}"
+            f"Parquet files: name a file such as {file}, or a folder such as {folder}"
         )
     return ParquetFolder(path)
 

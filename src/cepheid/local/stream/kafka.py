@@ -12,7 +12,7 @@ import pyarrow as pa
 from cepheid.engine.ingest import EventColumns
 from cepheid.language.problems import CepheidError
 from cepheid.local.signals import Stop
-from cepheid.local.stream.lines import LineParser
+from cepheid.local.stream.lines import JsonEvents
 from cepheid.local.stream.queue import Chunk
 from cepheid.local.stream.sinks import json_lines
 
@@ -30,7 +30,7 @@ class KafkaStreamError(CepheidError):
 
 
 @dataclass(frozen=True)
-class KafkaSource:
+class KafkaSource(JsonEvents):
     """A topic, all its partitions. Nothing is committed: a run starts with the newest events, or with the earliest.
 
     ``start``: ``"latest"`` or ``"earliest"``. ``to_the_end``: ends where the topic ended when it was reached, instead
@@ -41,19 +41,16 @@ class KafkaSource:
     topic: str
     start: str = "latest"
     to_the_end: bool = False
-    schema: pa.Schema | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.start not in ("latest", "earliest"):
             raise ValueError(f"start is 'latest' or 'earliest', got {self.start!r}")
+        super().__post_init__()
         _client()
 
-    def preview(self, columns: EventColumns) -> pa.Table | None:
-        return None if self.schema is None else self.schema.empty_table()
-
     def read(self, stop: Stop, columns: EventColumns) -> Iterator[Chunk]:
-        parser = LineParser(f"kafka://{self.servers}/{self.topic}", self.schema, columns.time)
+        parser = self.parser(f"kafka://{self.servers}/{self.topic}", columns)
         consumer, open_partitions = self._opened()
         try:
             while not stop.asked and (open_partitions or not self.to_the_end):

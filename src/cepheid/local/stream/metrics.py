@@ -75,6 +75,8 @@ class Second:
     """Events that were left out before the engine saw them, as the last resort."""
     estimated_recall: float | None
     """Which part of the matches was found, of the run so far."""
+    estimated_false_positives: float | None
+    """How many matches of the run so far are none, as a negated event of theirs was dropped."""
 
 
 class Meter:
@@ -137,6 +139,7 @@ class Meter:
             batch=went / self._pushes if self._pushes else 0.0, ratio=ratio, dropped_events=events,
             dropped_pairs=pairs, dropped_partial_matches=partial, dropped_from_queue=left_out,
             estimated_recall=self._recall(found.get("estimated recall")),
+            estimated_false_positives=found.get("estimated false positives"),
         )  # fmt: skip
         self.rows.append(row)
         self.all.merge(self._latencies)

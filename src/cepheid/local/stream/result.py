@@ -46,6 +46,8 @@ class StreamResult:
     """The matches, if no sink took them."""
     late: int
     """Events that came behind the watermark, and were left out for it."""
+    rejected: int
+    """Lines that were no events, and were left out for it."""
     dropped_from_queue: int
     """Events that were left out before the engine saw them, as the last resort of shedding."""
     latency: Mapping[str, float | None]

@@ -17,6 +17,7 @@ from cepheid.engine.warming import types_of, warm_up
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.local.match import BATCH
 from cepheid.local.stream.metrics import Second
+from cepheid.local.stream.rejected import OnBadLine
 from cepheid.local.stream.result import StreamResult
 from cepheid.local.stream.runner import Runner
 from cepheid.local.stream.schema import Schema, schema_of
@@ -45,6 +46,7 @@ def run(
     tie_breaker: str | None = None,
     allowed_lateness: Lateness | None = None,
     schema: Schema | None = None,
+    on_bad_line: OnBadLine = "fail",
     run_for: str | float | None = None,
     queue_size: int = 4 * BATCH,
     planner: str = "auto",
@@ -63,10 +65,10 @@ def run(
     ``source``: a :class:`cepheid.Replay` of a table, ``"-"`` for lines of JSON on standard input, ``"tcp://host:port"``
     or ``"listen://host:port"`` for lines of JSON from a socket, ``"kafka://servers/topic"``, an iterable of Arrow
     tables, or a table or path, which comes as fast as it is taken. ``schema``: the columns of events that come as
-    JSON, such as ``"ts timestamp, type string, x double"``.
-    ``sink``: a function that takes a table of matches, a list, the path of a folder (Parquet) or of a ``.jsonl`` file,
-    ``"-"`` for lines of JSON on standard output, or ``"kafka://servers/topic"``; without one the matches are in the
-    result.
+    JSON, such as ``"ts timestamp, type string, x double"``. ``on_bad_line="skip"``: a line that is no event is left
+    out and counted, and does not end the stream. ``sink``: a function that takes a table of matches, a list, the path
+    of a folder (Parquet) or of a ``.jsonl`` file, ``"-"`` for lines of JSON on standard output, or
+    ``"kafka://servers/topic"``; without one the matches are in the result.
 
     ``shed``: what to drop when events come faster than they can be matched, such as
     ``cepheid.HSpice(latency_bound="1 second")``; a word such as ``"hspice"`` stands for a strategy as it is if nobody
@@ -86,7 +88,8 @@ def run(
     """
     columns = EventColumns(time, type, tie_breaker)
     lateness = 0 if allowed_lateness is None else allowed_lateness
-    start, end = source_of(source, None if schema is None else schema_of(schema)), sink_of(sink)
+    start = source_of(source, None if schema is None else schema_of(schema), on_bad_line)
+    end = sink_of(sink)
     if queue_size < 1:
         raise ValueError(f"queue_size is 1 event or more, got {queue_size}")
     named = with_names(patterns_in(patterns))

@@ -18,6 +18,7 @@ from cepheid.engine.ingest import EventColumns
 from cepheid.language.problems import CepheidError
 from cepheid.local.match import BATCH
 from cepheid.local.signals import Stop
+from cepheid.local.stream.lines import JsonEvents
 from cepheid.local.stream.metrics import Meter, Second
 from cepheid.local.stream.queue import Chunk, EventQueue
 from cepheid.local.stream.relief import LastResort
@@ -207,7 +208,7 @@ class Runner:
 
     def _shedding(self) -> Mapping[str, Any]:
         if not self._told:
-            return {} if self.shed is None else {"estimated recall": 1.0}
+            return {} if self.shed is None else {"estimated recall": 1.0, "estimated false positives": 0.0}
         found: Mapping[str, Any] = self.session.shedding()
         return found
 
@@ -245,6 +246,7 @@ class Runner:
             events=meter.events_in, found=meter.matches,
             matches=(self.sink.matches or self._nothing) if isinstance(self.sink, Collect) else None,
             late=report.get("late events", 0),
+            rejected=self.source.rejected.count if isinstance(self.source, JsonEvents) else 0,
             dropped_from_queue=meter.dropped_from_queue,
             latency={"p50": meter.all.quantile(0.5), "p99": meter.all.quantile(0.99), "max": meter.all.quantile(1.0)},
             seconds=now - meter.start, stopped=self.stop.asked,

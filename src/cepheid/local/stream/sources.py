@@ -17,6 +17,7 @@ from cepheid.local.events import as_table
 from cepheid.local.match import in_order
 from cepheid.local.signals import Stop
 from cepheid.local.stream.queue import Chunk
+from cepheid.local.stream.rejected import OnBadLine
 
 SPAN = 0.005
 """Events of so many seconds come together, so that nothing is done for each of them."""
@@ -135,17 +136,18 @@ class Batches:
                 return
 
 
-def source_of(source: Any, schema: pa.Schema | None = None) -> Source:
+def source_of(source: Any, schema: pa.Schema | None = None, on_bad_line: OnBadLine = "fail") -> Source:
     """A source as it is, or what a user names it by: a table, a path, an address, an iterable of batches."""
     from cepheid.local.stream.addresses import source_at
 
-    if isinstance(source, str) and (found := source_at(source, schema)) is not None:
+    if isinstance(source, str) and (found := source_at(source, schema, on_bad_line)) is not None:
         return found
-    if schema is not None:
-        raise ValueError(
-            "schema is for events that come as JSON, from '-', tcp://, listen:// or kafka://; "
-            f"{_name(source)} says itself which columns there are"
-        )
+    for option, given in (("schema", schema is not None), ("on_bad_line", on_bad_line != "fail")):
+        if given:
+            raise ValueError(
+                f"{option} is for events that come as JSON, from '-', tcp://, listen:// or kafka://; "
+                f"{_name(source)} says itself what its events are"
+            )
     if isinstance(source, Source):
         return source
     if isinstance(source, (str, Path, pa.Table, pa.RecordBatch)) or not isinstance(source, Iterable):
