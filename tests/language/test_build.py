@@ -166,6 +166,12 @@ def test_never_shed_is_a_clause_and_its_words_are_names_elsewhere() -> None:
     for made in (cepheid.seq, cepheid.and_, cepheid.or_):
         assert made(a, b, critical=True).critical
     assert cepheid.any_of(1, a, b, critical=True).critical
+    assert cepheid.kl(a, critical=True).critical
+    for wrong in ("no", 1, None):
+        with pytest.raises(TypeError, match="critical is True or False, got"):
+            cepheid.seq(a, critical=wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="critical is True or False, got"):
+            plain.never_shed(wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="belong to the whole pattern"):
         cepheid.seq(cepheid.and_(a, b, critical=True))
 

@@ -75,14 +75,14 @@ def not_(event: EventVariable) -> Pattern:
     return Pattern(s.Negated(_event("not_", event)))
 
 
-def kl(event: EventVariable, minimum: int = 1, maximum: int | None = None) -> Pattern:
+def kl(event: EventVariable, minimum: int = 1, maximum: int | None = None, *, critical: bool = False) -> Pattern:
     """A set of at least ``minimum`` events, and at most ``maximum``: ``KL(…)``.
 
     >>> print(seq(kl(ev("Failure", "f"), 3), ev("Login", "l")).within("5 minutes"))
     PATTERN SEQ(KL(Failure f, 3), Login l)
     WITHIN 5 minutes
     """
-    return Pattern(s.Kleene(_event("kl", event), minimum, maximum))
+    return Pattern(s.Kleene(_event("kl", event), minimum, maximum), critical=critical)
 
 
 def _event(function: str, part: object) -> s.Event:
@@ -99,7 +99,8 @@ def _structures(function: str, parts: tuple[Part, ...]) -> tuple[s.Structure, ..
         if isinstance(part, Pattern):
             if part != Pattern(part.structure):
                 raise ValueError(
-                    f"conditions, windows and names belong to the whole pattern, not to a part of {function}()"
+                    f"conditions, windows, names and critical=True belong to the whole pattern, not to a part of "
+                    f"{function}()"
                 )
             structures.append(part.structure)
         else:

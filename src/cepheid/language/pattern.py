@@ -43,6 +43,10 @@ class Pattern(s.Node):
     critical: bool = False
     source: Source | None = field(default=None, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.critical, bool):  # "no" would be as good as True
+            raise TypeError(f"critical is True or False, got {self.critical!r}")
+
     def __str__(self) -> str:
         return pattern_text(self)
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
@@ -546,6 +547,35 @@ def test_an_engine_that_fails(tmp_path: Path) -> None:
         cepheid.run("PATTERN A a WITHIN 5 RETURN a.x", source(), tmp_path / "found.jsonl", queue_size=10)
     assert (tmp_path / "found.jsonl").read_text().count("\n") > 0
     assert not _threads()
+
+
+class Bare:
+    """A source without a preview, which gives tables."""
+
+    def read(self, stop: Stop, columns: EventColumns) -> Iterator[pa.Table]:
+        yield EVENTS
+
+
+class Tables(Bare):
+    def preview(self, columns: EventColumns) -> None: ...
+
+
+def test_sources_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(cepheid.StreamError, match=r"a source gives chunks of events, .*; it gave a Table"):
+        cepheid.run(PATTERN, Tables())
+    with pytest.raises(TypeError, match="a Bare has no preview: it gives a table"):
+        cepheid.run(PATTERN, Bare())
+    assert cepheid.run("PATTERN A a WITHIN 1", pandas.DataFrame({"ts": [1], "type": ["A"], "read": [1]})).found == 1
+    with pytest.raises(TypeError, match="got one dictionary"):
+        cepheid.run(PATTERN, {})
+    (tmp_path / "events.jsonl").write_bytes(json_of(EVENTS))
+    with (tmp_path / "events.jsonl").open() as file, pytest.raises(TypeError, match="no open file: give its path"):
+        cepheid.run(PATTERN, file)
+
+
+def test_who_is_to_be_called_each_second_can_be() -> None:
+    with pytest.raises(TypeError, match=r"each_second is a function .*; got 3"):
+        cepheid.run(PATTERN, EVENTS, each_second=3)  # type: ignore[arg-type]
 
 
 def test_mistakes() -> None:

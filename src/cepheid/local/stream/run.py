@@ -87,6 +87,8 @@ def run(
     (3, 1, False)
     """
     columns = EventColumns(time, type, tie_breaker)
+    if each_second is not None and not callable(each_second):
+        raise TypeError(f"each_second is a function that takes the metrics of a second; got {each_second!r}")
     lateness = 0 if allowed_lateness is None else allowed_lateness
     start = source_of(source, None if schema is None else schema_of(schema), on_bad_line)
     end = sink_of(sink)

@@ -116,6 +116,11 @@ class Runner:
         """In the thread of the source."""
         try:
             for chunk in self.source.read(self.stop, self.columns):
+                if not isinstance(chunk, Chunk):
+                    raise TypeError(
+                        "a source gives chunks of events, such as Chunk(table, came=perf_counter()) with Chunk of "
+                        f"cepheid.local.stream.queue; it gave a {type(chunk).__name__}"
+                    )
                 if len(chunk) and not self._queue.put(chunk):
                     break
         except BaseException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,20 @@ CHUNK = 16_384
 
 @runtime_checkable
 class Source(Protocol):
-    """Gives chunks of events until there are no more, or until it is asked to stop. Runs in a thread of its own."""
+    """Gives chunks of events until there are no more, or until it is asked to stop. Runs in a thread of its own.
+
+    >>> import cepheid
+    >>> class Clock:
+    ...     def preview(self, columns):
+    ...         return None
+    ...
+    ...     def read(self, stop, columns):
+    ...         for tick in range(3):
+    ...             if not stop.wait(0.01):
+    ...                 yield Chunk(pa.table({"ts": [tick], "type": ["Tick"]}), came=perf_counter())
+    >>> cepheid.run("PATTERN Tick t WITHIN 1", Clock()).found
+    3
+    """
 
     def read(self, stop: Stop, columns: EventColumns) -> Iterator[Chunk]: ...
 
@@ -150,7 +164,14 @@ def source_of(source: Any, schema: pa.Schema | None = None, on_bad_line: OnBadLi
             )
     if isinstance(source, Source):
         return source
-    if isinstance(source, (str, Path, pa.Table, pa.RecordBatch)) or not isinstance(source, Iterable):
+    if isinstance(source, io.IOBase):
+        raise TypeError("a source is no open file: give its path, or '-' for lines of JSON on standard input")
+    if hasattr(type(source), "read"):  # of the type: a frame may have a column of this name
+        raise TypeError(
+            f"a source has read(stop, columns) and preview(columns), and {_name(source)} has no preview: it gives a "
+            "table of events like those that will come or, if they are not known, None"
+        )
+    if isinstance(source, (str, Path, pa.Table, pa.RecordBatch, dict)) or not isinstance(source, Iterable):
         return Replay(source)
     if isinstance(source, (list, tuple)) and (not source or isinstance(source[0], dict)):
         return Replay(source)
