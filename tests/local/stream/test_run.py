@@ -586,7 +586,8 @@ def test_mistakes() -> None:
         ((EVENTS,), {"sink": "tcp://x:1"}, "matches cannot be sent to tcp://"),
         ((EVENTS,), {"sink": "x.parquet"}, r"a file such as x\.jsonl, or a folder such as x$"),
         ((EVENTS,), {"sink": Path("x.CSV")}, "lines of JSON"),
-        ((EVENTS,), {"queue_size": 0}, "queue_size"),
+        ((EVENTS,), {"queue_size": 0}, "queue_size is 1 event or more, got 0"),
+        ((EVENTS,), {"queue_size": "3"}, "queue_size is 1 event or more, got '3'"),
         ((EVENTS,), {"allowed_lateness": "5 seconds"}, "allowed_lateness"),
         ((EVENTS,), {"run_for": "5 events"}, "run_for"),
         ((EVENTS,), {"run_for": "soon"}, "run_for is a positive number of seconds, .*; got 'soon'"),
@@ -598,6 +599,8 @@ def test_mistakes() -> None:
             cepheid.run(PATTERN, *arguments, **more)
     with pytest.raises(ValueError, match="not both"):
         cepheid.Replay(EVENTS, rate=1, speed=1)
+    with pytest.raises(ValueError, match="rate is a positive number, got '3'"):
+        cepheid.Replay(EVENTS, rate="3")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="a sink is"):
         cepheid.run(PATTERN, EVENTS, 5)
     with pytest.raises(cepheid.PatternError, match="unknown attribute"):

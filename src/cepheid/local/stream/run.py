@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from cepheid.adapt.every import CheckEvery
@@ -92,8 +93,8 @@ def run(
     lateness = 0 if allowed_lateness is None else allowed_lateness
     start = source_of(source, None if schema is None else schema_of(schema), on_bad_line)
     end = sink_of(sink)
-    if queue_size < 1:
-        raise ValueError(f"queue_size is 1 event or more, got {queue_size}")
+    if not isinstance(queue_size, Integral) or queue_size < 1:
+        raise ValueError(f"queue_size is 1 event or more, got {queue_size!r}")
     named = with_names(patterns_in(patterns))
     strategy = None if shed is None else checked_strategy(shed, [str(pattern.name) for pattern in named])
     if strategy is not None and isinstance(start, Replay) and not start.paced:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from numbers import Real
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol, runtime_checkable
@@ -75,8 +76,8 @@ class Replay:
                 "give a rate in events per second or a speed compared with the events' own times, not both"
             )
         for name, value in (("rate", self.rate), ("speed", self.speed)):
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} is a positive number, got {value}")
+            if value is not None and (not isinstance(value, Real) or not value > 0):
+                raise ValueError(f"{name} is a positive number, got {value!r}")
 
     @property
     def paced(self) -> bool:
