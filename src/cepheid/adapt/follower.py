@@ -16,6 +16,7 @@ from cepheid.adapt.judged import cost as _cost
 from cepheid.adapt.policies import DEFAULT as DEFAULT  # the benchmarks take it from here
 from cepheid.adapt.policies import Memory, Policy, Watch, dump_memory, load_memory
 from cepheid.adapt.record import Decision, Seconds
+from cepheid.adapt.together import Since, Together, with_another
 from cepheid.pattern.normal import Branch
 from cepheid.plan.cardinality import Cardinality
 from cepheid.plan.planner import plan_with
@@ -70,6 +71,8 @@ class Followed(Protocol):
     def now(self) -> int: ...
     @property
     def work(self) -> Mapping[Branch, int]: ...
+    @property
+    def work_together(self) -> int: ...
     def ticks_of(self, nanoseconds: int) -> int: ...
     def moment(self, ticks: int) -> int | str: ...
     def estimates(self, tried: int = ...) -> Mapping[Branch, Estimates]: ...
@@ -139,6 +142,7 @@ class Follower:
         self._every = Every.of(adapting.check_every)
         self._known = adapting.known
         self._watched: dict[Branch, _Watched] = {}
+        self._branches: list[Branch] = []  # at the last check
         self._past: dict[Branch, deque[Cardinality]] = {}
         for branch, then in adapting.known.items():
             if then.joint(frozenset(v.name for v in branch.variables)) is not None:  # as well known as it will be now
@@ -146,6 +150,7 @@ class Follower:
         self._memories: dict[Branch, Memory] = {}
         self._asked = 0.0  # when it was last asked how much work was done, in seconds of all pushes
         self._mark: tuple[int, int | None, int] = (0, None, 0)  # events, time and work at the last check
+        self._together = Together()
         self._rate: float | None = None  # work of an event, that of taking it in included, until then
         self.decisions: deque[Decision] = deque(maxlen=DECISIONS)
         self.changed = 0
@@ -218,6 +223,9 @@ class Follower:
         for known in kept:
             for branch in known.keys() - branches.keys():
                 del known[branch]
+        if self._branches and self._branches != list(branches):  # what others do is no longer the same, either
+            self._together = Together()
+        self._branches = list(branches)
 
     def _look_together(self, session: Followed, estimates: Mapping[Branch, Estimates]) -> None:
         """Plans that share work are not the best ones of each pattern, but they were chosen with those in mind.
@@ -225,42 +233,54 @@ class Follower:
         So what is watched is the plan that each would have alone. When it is in doubt for one of them, a plan for all
         is searched for again, from the one in force on.
         """
-        reasons: dict[Branch, str] = {}
+        looks = {
+            branch: expected(branch, estimates[branch])
+            for branch, plan in session.plans.items()
+            if branch in estimates and _has_choice(branch, plan)
+        }
+        asked: dict[Branch, str] = {}
+        who: list[tuple[Branch, Watch]] = []
         with self.seconds.spent("deciding"):
-            for branch, plan in session.plans.items():
-                watched = self._watched.pop(branch, None)
-                if branch not in estimates or not _has_choice(branch, plan):
-                    continue
-                reason = UNKNOWN if watched is None else watched.watch.reason(expected(branch, estimates[branch]))
+            costs = {b: _cost(plan, now) for b, now in looks.items() if (plan := session.plans[b]) is not None}
+            since = Since(session.events, session.work_together, session.work, costs)
+            self._together.judge(since, looks)
+            for branch, now in looks.items():
+                watched = self._watched.get(branch)
+                reason = UNKNOWN if watched is None else watched.watch.reason(now)
                 if reason is not None:
-                    reasons[branch] = reason
-                elif watched is not None:
-                    self._watched[branch] = watched
-        if reasons:
+                    asked[branch] = reason
+                    who += [(branch, self._watched.pop(branch).watch)] if watched is not None else []
+        if asked:
             with self.seconds.spent("planning"):
                 plans, gain = session.search_again(estimates)
-            before, started = dict(session.plans), time.perf_counter()
+            before, started = session.plans, time.perf_counter()
+            pays_off = WORTH * (1 - gain) < 1 if self._adapting.policy.cautious else gain > 0
             with self.seconds.spent("changing"):
-                done = session.change_plans(plans, self._adapting.migrate) if WORTH * (1 - gain) < 1 else []
+                done = session.change_plans(plans, self._adapting.migrate) if pays_off else []
+            names, when, decisions = session.pattern_names, session.moment(session.now), []
             for branch in done:
-                reason = reasons.get(branch, next(iter(reasons.values())))
-                was, now, seconds = str(before[branch]), str(plans[branch]), time.perf_counter() - started
-                when, name = session.moment(session.now), session.pattern_names[branch]
-                self.decisions.append(Decision(session.events, when, name, reason, was, now, gain, seconds=seconds))
-            self.changed += len(done)
+                reason = asked.get(branch) or with_another(branch, asked, names)
+                was, new, seconds = str(before[branch]), str(plans[branch]), time.perf_counter() - started
+                decisions.append(Decision(session.events, when, names[branch], reason, was, new, gain, seconds=seconds))
+            if done:
+                self.decisions.extend(decisions)
+                self.changed += len(done)
+                self._together.changed(decisions, [(b, watch) for b, watch in who if b in done], before, since)
+                costs = costs | {b: _cost(plans[b], looks[b]) for b in done if b in looks}
         with self.seconds.spent("planning"):
-            for branch, plan in session.plans.items():
-                if plan is not None and branch in estimates and branch not in self._watched:
-                    self._watch_alone(session, branch, plan, estimates[branch])
+            for branch, now in looks.items():
+                if branch not in self._watched:
+                    self._watch_alone(session, branch, now)
+        self._together.last = Since(session.events, session.work_together, session.work, costs)
         self._set_mark(session)
 
-    def _watch_alone(self, session: Followed, branch: Branch, plan: Plan, estimates: Estimates) -> None:
-        if _has_choice(branch, plan):
-            now = expected(branch, estimates)
-            alone = plan_with(now.branch, now, self._adapting.planner)
-            memory = self._memories.setdefault(branch, {})
-            watch = self._adapting.policy.watch(alone, self._adapting.planner, now, memory)
-            self._watched[branch] = _Watched(plan, alone, watch, (session.events, 0))
+    def _watch_alone(self, session: Followed, branch: Branch, now: Cardinality) -> None:
+        plan = session.plans[branch]
+        assert plan is not None
+        alone = plan_with(now.branch, now, self._adapting.planner)
+        memory = self._memories.setdefault(branch, {})
+        watch = self._adapting.policy.watch(alone, self._adapting.planner, now, memory)
+        self._watched[branch] = _Watched(plan, alone, watch, (session.events, 0))
 
     def _check(self, session: Followed, branch: Branch, plan: Plan, now: Cardinality, work: int) -> None:
         self._watch_first(branch, plan)
@@ -275,7 +295,7 @@ class Follower:
                     scale = rate / max(self._cost_since(branch, plan, now), 1e-300)
                 watched.mark = session.events, work
                 if watched.judged is not None and rate is not None:
-                    watched.judged.judge(rate, _cost(watched.judged.old[branch], now))
+                    watched.judged.judge(rate, {branch: now})
                     watched.judged = None
                 reason = watched.watch.reason(now)
                 answer = watched.answer
@@ -308,7 +328,7 @@ class Follower:
             if rate is not None and watched is not None:
                 cost, past = _cost(plan, now), self._past.get(branch)
                 costs = _cost(plan, past[-1]) if past else cost, cost
-                judged = Judged([decision], [(branch, watched.watch)], {branch: plan}, rate, costs)
+                judged = Judged([decision], [(branch, watched.watch)], {branch: plan}, rate, costs, {branch: 1.0})
             plan, work = answer, session.work[branch]
         with self.seconds.spent("deciding"):
             memory = self._memories.setdefault(branch, {})
@@ -364,6 +384,7 @@ class Follower:
             "planner": self._adapting.planner,
             "mark": self._mark,
             "rate": self._rate,
+            "together": self._together.dump(branches, self.decisions),
             "memories": [dump_memory(self._memories.get(branch, {})) for branch in branches],
             "past": [len(self._past.get(branch, ())) for branch in branches],
             "watched": [self._dump_watched(branch, branches) for branch in branches],
@@ -392,6 +413,7 @@ class Follower:
         if (found["policy"], found["planner"]) != (repr(policy), self._adapting.planner):
             self._known = {}  # the plans may be later ones, and another policy asks for other reasons
             return
+        self._together = Together.load(found["together"], branches, self.decisions, policy, self._memories)
         for branch, kept in zip(branches, found["watched"], strict=True):
             if kept is not None:
                 plan, answer, watch, (since, done), judged = kept

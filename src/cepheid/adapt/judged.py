@@ -28,9 +28,10 @@ def cost(plan: Plan, now: Cardinality) -> float:
 
 @dataclass(slots=True)
 class Judged:
-    """A change that is yet to be judged: who asked for it, the plans that were given up, and their work of an event.
+    """A change that is yet to be judged: who asked for it, the old plans, and their work of an event.
 
-    ``costs``: what was expected of the old plans at the look before the change, and at the change.
+    Plans that share work are judged together. ``weights``: what each of the old ones did for what was expected of it.
+    ``costs``: what was expected of all at the look before the change, and at the change.
     """
 
     decisions: list[Decision]
@@ -38,13 +39,15 @@ class Judged:
     old: dict[Branch, Plan]
     work: float
     costs: tuple[float, float]
+    weights: dict[Branch, float]
 
-    def judge(self, work: float, now: float) -> None:
-        """Compare the work of an event with what it would be under the old plans, of which so much is expected now.
+    def judge(self, work: float, looks: Mapping[Branch, Cardinality]) -> None:
+        """Compare the work of an event with what it would be under the old plans, by what is expected of them now.
 
         The stream may be busier or quieter by now, as it would be without the change. So what the old plans did is
         scaled by what is expected of them: from the change to now, and from the look before to the change.
         """
+        now = sum(weight * cost(self.old[branch], looks[branch]) for branch, weight in self.weights.items())
         since = (self.costs[1] + now) / 2
         before = self.work * since / max(sum(self.costs) / 2, 1e-300)
         gain = 1 - work / before if before > 0 else 0.0
@@ -61,6 +64,7 @@ class Judged:
             "old": [[branches.index(branch), as_lists(plan)] for branch, plan in self.old.items()],
             "work": self.work,
             "costs": self.costs,
+            "weights": [[branches.index(branch), weight] for branch, weight in self.weights.items()],
         }
 
     @classmethod
@@ -78,7 +82,9 @@ class Judged:
         ]
         old = {branches[place]: plan_of(plan) for place, plan in found["old"]}
         before, change = found["costs"]
-        return cls([decisions[place] for place in found["decisions"]], asked, old, found["work"], (before, change))
+        weights = {branches[place]: weight for place, weight in found["weights"]}
+        changed = [decisions[place] for place in found["decisions"]]
+        return cls(changed, asked, old, found["work"], (before, change), weights)
 
 
 def plan_of(found: Any) -> Plan:

@@ -126,10 +126,10 @@ class Core:
         return [*own, *(stage.tally for stage in self._stages)]
 
     @property
-    def work(self) -> int:
-        """How many candidates it has looked at and conditions it has evaluated, be it for others too."""
+    def worked(self) -> list[Tally]:
+        """What has counted its work, be it for others too."""
         shared = (node.tally for node in self._nodes if node.join is not None)
-        return sum(tally.work for tally in (*shared, *self.own_tallies) if tally is not None)
+        return [tally for tally in (*shared, *self.own_tallies) if tally is not None]
 
     def relations(self) -> list[Kept]:
         """What it keeps beside the nodes of the network."""

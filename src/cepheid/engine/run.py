@@ -129,9 +129,14 @@ class BranchRun:
         return [self._core] if self._elder is None else [self._core, self._elder]
 
     @property
+    def worked(self) -> list[Tally]:
+        """What has counted the work of the plan in force."""
+        return [*self._core.worked, *self.negations.tallies.values()]
+
+    @property
     def work(self) -> int:
         """How many candidates the plan in force has looked at and conditions it has evaluated."""
-        return self._core.work + sum(tally.work for tally in self.negations.tallies.values())
+        return sum(tally.work for tally in self.worked)
 
     def count_kept(self) -> None:
         self.waiting_tally.keep(len(self._waiting) + len(self._held))

@@ -267,6 +267,13 @@ class Session:
         return {run.program.branch: run.work for state in self._states for run in state.runs.values()}
 
     @property
+    def work_together(self) -> int:
+        """That of all plans; what several of them have in common was done once."""
+        self._catch_up()
+        worked = {id(tally): tally for state in self._states for run in state.runs.values() for tally in run.worked}
+        return sum(tally.work for tally in worked.values())
+
+    @property
     def pattern_names(self) -> dict[Branch, str]:
         return {branch: normal.name for normal in self._normals for branch in normal.branches}
 
