@@ -140,3 +140,16 @@ def test_without_caution_what_is_better_now_is_taken(monkeypatch: pytest.MonkeyP
     for cautious in (True, False):
         _, report = run(table, adapt=Unconditional(cautious=cautious), **options)
         assert (report["adaptation"]["changed"] > 0) != cautious
+
+
+def test_plans_that_are_as_written_never_change_and_that_is_said() -> None:
+    patterns = [cepheid.parse(text) for text in PATTERNS]
+    with pytest.warns(UserWarning, match="share='maximal', plans are as the patterns are written, and adapt= never"):
+        engine = cepheid.Engine(patterns, share="maximal", adapt=Unconditional(cautious=False), check_every=500)
+    session = engine.open()
+    table = drifting((1, 1, 0.02, 1), (0.02, 1, 1, 1))
+    for start in range(0, len(table), 100):
+        session.push(table.slice(start, 100), watermark=start)
+    assert session.report()["adaptation"]["changed"] == 0
+    cepheid.Engine(patterns, share="maximal")
+    cepheid.Engine(patterns[:1], share="maximal", adapt=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,7 +13,7 @@ from cepheid.adapt.every import CheckEvery, Every
 from cepheid.adapt.follower import Adapting, Follower, Migration, checked_migration
 from cepheid.adapt.policies import Policy, policy_of
 from cepheid.engine.ingest import EventColumns
-from cepheid.engine.planning import Planning, Share, checked_share
+from cepheid.engine.planning import AS_WRITTEN, Planning, Share, checked_share
 from cepheid.engine.session import Session
 from cepheid.engine.snapshot import SnapshotError, plan_from_json, unpack
 from cepheid.language import syntax as s
@@ -54,10 +55,16 @@ class Engine:
 
     def __post_init__(self) -> None:
         checked_share(self.share)
-        policy_of(self.adapt)
+        policy = policy_of(self.adapt)
         Every.of(self.check_every)  # also where nothing follows the data: it would by adapt= alone
         checked_migration(self.migrate)
         named = self._named()
+        if policy is not None and self.share == AS_WRITTEN and len(named) > 1:
+            warnings.warn(
+                f"with share={AS_WRITTEN!r}, plans are as the patterns are written, and adapt= never changes them: "
+                "leave share= out, or take share='prefix' or a cepheid.Sharing",
+                stacklevel=3,
+            )
         if self.shed is not None:
             object.__setattr__(self, "shed", checked_strategy(self.shed, [str(pattern.name) for pattern in named]))
         if self.negation not in NEGATIONS:

@@ -14,6 +14,8 @@ from cepheid.stats.estimates import Estimates, nothing_known
 
 Share: TypeAlias = str | Sharing | None
 """How patterns share work; None: as seems best."""
+AS_WRITTEN = "maximal"
+"""The mode whose plans do not depend on the stream."""
 SECONDS_A_BRANCH, SECONDS = 0.01, 5.0
 """So long a plan for several patterns is searched for, if not said."""
 
@@ -74,6 +76,8 @@ class Planning:
         self.estimates = {**self.estimates, **estimates}
         known = {branch: plan for branch, plan in self.plans.items() if plan is not None and not branch.stepwise}
         mode = self._mode(len(known))
+        if mode == "prefix":
+            mode = Sharing(plans="chains")
         if isinstance(mode, Sharing):  # the stream waits
             mode = replace(mode, seconds=mode.seconds * AGAIN)
         found = share_plans(list(known), self.estimates, mode, start=known)

@@ -249,8 +249,7 @@ class State:
             "network": self._network.meta(),
             "patterns": [normal.name for normal in self.normals],
             "runs": [
-                [run.since, run.numbers, run.program.shares, as_lists(run.program.plan)]
-                for run in self.runs.values()
+                [run.since, run.numbers, run.program.shares, as_lists(run.program.plan)] for run in self.runs.values()
             ],
             "buffered": self.buffered.dump(),
             "new rows": self._new_rows,
