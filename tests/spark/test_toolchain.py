@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -38,3 +42,70 @@ def test_a_session_that_runs_is_used_as_it_is(spark: SparkSession) -> None:
     finally:
         for name, value in before.items():
             spark.conf.set(name, str(value))
+
+
+def test_the_settings_of_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A master elsewhere keeps what its cluster is set to: the Python of the workers, addresses, memory, the UI."""
+    for name in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP"):
+        monkeypatch.delenv(name, raising=False)
+    local, said = opened(monkeypatch, spark__master="local[3]")
+    assert {"PYSPARK_PYTHON", "SPARK_LOCAL_IP"} <= os.environ.keys()
+    assert (local["spark.sql.shuffle.partitions"], said) == ("3", {})
+    assert local["spark.driver.memory"] == "6144m"
+
+    for name in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP"):
+        monkeypatch.delenv(name)
+    cluster, said = opened(monkeypatch, spark__master="spark://head:7077")
+    assert not {"PYSPARK_PYTHON", "SPARK_LOCAL_IP"} & os.environ.keys()
+    assert not {"spark.sql.shuffle.partitions", "spark.driver.memory", "spark.ui.enabled"} & cluster.keys()
+    assert said == {"spark.sql.shuffle.partitions": 12}  # as many as tasks run there
+    _, said = opened(monkeypatch, spark__master="yarn", spark__sql__shuffle__partitions=48)
+    assert said == {}
+    with pytest.raises(ValueError, match=r"cores=2 says how many cores .* and so does the master, 'yarn'"):
+        session(cores=2, spark__master="yarn")
+
+
+def opened(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> tuple[dict[str, str], dict[str, Any]]:
+    """What Spark would be told before it starts, and after that."""
+    told: dict[str, str] = {}
+    said: dict[str, Any] = {}
+    builder = SimpleNamespace()
+    builder.master = builder.appName = lambda name: builder
+
+    def config(name: str, value: str) -> SimpleNamespace:
+        told[name] = value
+        return builder
+
+    builder.config = config
+    context = SimpleNamespace(getConf=lambda: SimpleNamespace(contains=told.__contains__), defaultParallelism=12)
+    builder.getOrCreate = lambda: SimpleNamespace(conf=SimpleNamespace(set=said.__setitem__), sparkContext=context)
+    module = sys.modules[session.__module__]  # its name in the package is that of the function
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "SparkSession", SimpleNamespace(builder=builder, getActiveSession=lambda: None))
+        patched.setattr(module, "SparkContext", SimpleNamespace(_gateway=None))
+        patched.setattr(module, "driver_memory", lambda: "6144m")
+        session(**settings)
+    return told, said
+
+
+def test_the_memory_of_a_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from cepheid.spark import memory
+
+    for name in ("SPARK_DRIVER_MEMORY", "PYSPARK_SUBMIT_ARGS", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.setattr("os.sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 6 * 2**20)  # 24 GB
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(memory, "_CONTAINER", limit)
+    assert memory.driver_memory() == "6144m"
+    limit.write_text("max\n")
+    assert memory.driver_memory() == "6144m"
+    limit.write_text(f"{8 * 2**30}\n")
+    assert memory.driver_memory() == "2048m"
+    limit.write_text(f"{2**30}\n")
+    assert memory.driver_memory() == "1024m"
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory 3g\n")
+    assert memory.driver_memory() is None  # that is said there
+    (tmp_path / "spark-defaults.conf").unlink()
+    monkeypatch.setenv("SPARK_DRIVER_MEMORY", "3g")
+    assert memory.driver_memory() is None
