@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepheid
+from cepheid.adapt import record
 from cepheid.adapt.policies import Invariant, Policy, Threshold, Unconditional
 from cepheid.local.match import match
 from tests.contracts.test_engine_is_exact import Case, canonical, cases, expected, schema
@@ -132,6 +134,25 @@ def test_how_often_to_look(check_every: Any) -> None:
     for change in found["changes"]:
         assert change["time"].startswith("1970-01-01 0")
         assert change["pattern"] == "pattern_1"
+
+
+def test_it_is_counted_how_often_planning_again_gave_the_same_plan() -> None:
+    _, report = run(drifting([(1, 1, 0.02), (0.02, 1, 1)]), Unconditional())
+    found = report["adaptation"]
+    assert found["replanned"] == found["checks"]
+    assert 0 < found["changed"] <= found["replanned"] - found["confirmed"] < found["replanned"]
+    _, report = run(drifting([(1, 1, 0.02), (0.02, 1, 1)]), Invariant())
+    assert report["adaptation"]["replanned"] < found["replanned"]
+
+
+def test_combinations_that_are_counted_while_planning_are_estimating(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = itertools.count()  # a second each time that somebody looks at the clock
+    monkeypatch.setattr("cepheid.adapt.record.time.perf_counter", lambda: float(next(now)))
+    seconds = record.Seconds()
+    joint = record.Timed(lambda names: 0.5, seconds)
+    with seconds.spent("planning"):
+        assert joint(frozenset("ab")) == joint(frozenset("bc")) == 0.5
+    assert (seconds.estimating, seconds.planning) == (2.0, 3.0)
 
 
 def test_a_time_needs_a_clock() -> None:

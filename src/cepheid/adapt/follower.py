@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol, get_args
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from cepheid.adapt.every import EVENT, FIRST_LOOKS, CheckEvery, Every, enough
+from cepheid.adapt.followed import Followed
 from cepheid.adapt.judged import Judged, expected, plan_of
 from cepheid.adapt.judged import cost as _cost
 from cepheid.adapt.policies import DEFAULT as DEFAULT  # the benchmarks take it from here
 from cepheid.adapt.policies import Memory, Policy, Watch, dump_memory, load_memory
-from cepheid.adapt.record import Decision, Seconds
+from cepheid.adapt.record import Decision, Seconds, Timed
 from cepheid.adapt.together import Since, Together, with_another
 from cepheid.pattern.normal import Branch
 from cepheid.plan.cardinality import Cardinality
@@ -56,30 +57,6 @@ UNKNOWN = "the plan was made before the stream was known"
 def checked_migration(migrate: object) -> None:
     if migrate not in get_args(Migration):
         raise ValueError(f"migrate is {' or '.join(map(repr, get_args(Migration)))}; got {migrate!r}")
-
-
-class Followed(Protocol):
-    """What is asked of a session. Times are ticks of its clock."""
-
-    @property
-    def plans(self) -> Mapping[Branch, Plan | None]: ...
-    @property
-    def pattern_names(self) -> Mapping[Branch, str]: ...
-    @property
-    def events(self) -> int: ...
-    @property
-    def now(self) -> int: ...
-    @property
-    def work(self) -> Mapping[Branch, int]: ...
-    @property
-    def work_together(self) -> int: ...
-    def ticks_of(self, nanoseconds: int) -> int: ...
-    def moment(self, ticks: int) -> int | str: ...
-    def estimates(self, tried: int = ...) -> Mapping[Branch, Estimates]: ...
-    def change_plans(self, plans: Mapping[Branch, Plan], migrate: str) -> list[Branch]: ...
-    @property
-    def plans_together(self) -> bool: ...
-    def search_again(self, estimates: Mapping[Branch, Estimates]) -> tuple[Mapping[Branch, Plan], float]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +117,12 @@ class Follower:
     def __init__(self, adapting: Adapting) -> None:
         self._adapting = adapting
         self._every = Every.of(adapting.check_every)
-        self._known = adapting.known
+        self.seconds = Seconds()
+        self._known: Mapping[Branch, Estimates] = self._timed(adapting.known)
         self._watched: dict[Branch, _Watched] = {}
         self._branches: list[Branch] = []  # at the last check
         self._past: dict[Branch, deque[Cardinality]] = {}
-        for branch, then in adapting.known.items():
+        for branch, then in self._known.items():
             if then.joint(frozenset(v.name for v in branch.variables)) is not None:  # as well known as it will be now
                 self._past[branch] = deque([expected(branch, then)], PAST)
         self._memories: dict[Branch, Memory] = {}
@@ -155,7 +133,11 @@ class Follower:
         self.decisions: deque[Decision] = deque(maxlen=DECISIONS)
         self.changed = 0
         self.checks = 0
-        self.seconds = Seconds()
+        self.replanned = 0  # how often a planner was asked for another plan …
+        self.confirmed = 0  # … and gave the one in force
+
+    def _timed(self, estimates: Mapping[Branch, Estimates]) -> dict[Branch, Estimates]:
+        return {b: replace(found, joint=Timed(found.joint, self.seconds)) for b, found in estimates.items()}
 
     @property
     def looks_by_time(self) -> bool:
@@ -198,7 +180,7 @@ class Follower:
         self.checks += 1
         self._forget_all_but(session.plans)
         with self.seconds.spent("estimating"):
-            estimates = session.estimates()
+            estimates = self._timed(session.estimates())
         if session.plans_together:
             self._look_together(session, estimates)
             return
@@ -253,6 +235,8 @@ class Follower:
         if asked:
             with self.seconds.spent("planning"):
                 plans, gain = session.search_again(estimates)
+            self.replanned += 1
+            self.confirmed += not plans
             before, started = session.plans, time.perf_counter()
             pays_off = WORTH * (1 - gain) < 1 if self._adapting.policy.cautious else gain > 0
             with self.seconds.spent("changing"):
@@ -305,12 +289,15 @@ class Follower:
             return
         with self.seconds.spent("planning"):
             answer = plan_with(now.branch, now, self._adapting.planner)
+            self.replanned += 1
+            self.confirmed += answer == plan
             old, new = _costs(plan, answer, now, scale)
             pays_off = new < old and not self._adapting.policy.cautious
             if answer != plan and self._adapting.policy.cautious and _is_worth(old, new):
                 pays_off = self._compared(branch, plan, answer, now, scale)[2]
                 if pays_off:  # to be sure takes longer than the rest of the look
-                    sure = expected(branch, session.estimates(SURE)[branch])
+                    with self.seconds.spent("estimating"):
+                        sure = expected(branch, self._timed(session.estimates(SURE))[branch])
                     old, new, pays_off = self._compared(branch, plan, answer, sure, scale)
         judged = None
         if pays_off:
@@ -370,6 +357,8 @@ class Follower:
             "checks": self.checks,
             "seconds": asdict(self.seconds),
             "overhead": self.seconds.overhead,
+            "replanned": self.replanned,
+            "confirmed": self.confirmed,
             "changed": self.changed,
             "changes": [asdict(decision) for decision in self.decisions],
         }
@@ -378,7 +367,7 @@ class Follower:
 
     def dump(self, branches: Sequence[Branch]) -> tuple[dict[str, Any], list[tuple[Branch, Estimates]]]:
         """What a restored session goes on with, and the last looks: it decides what this one would have decided."""
-        looks = [(branch, look.estimates) for branch in branches for look in self._past.get(branch, ())]
+        looks = [(branch, _untimed(look.estimates)) for branch in branches for look in self._past.get(branch, ())]
         found = {
             "policy": repr(self._adapting.policy),
             "planner": self._adapting.planner,
@@ -386,7 +375,6 @@ class Follower:
             "rate": self._rate,
             "together": self._together.dump(branches, self.decisions),
             "memories": [dump_memory(self._memories.get(branch, {})) for branch in branches],
-            "past": [len(self._past.get(branch, ())) for branch in branches],
             "watched": [self._dump_watched(branch, branches) for branch in branches],
             "report": self.report(),
         }
@@ -399,16 +387,22 @@ class Follower:
         judged = None if watched.judged is None else watched.judged.dump(branches, self.decisions)
         return [as_lists(watched.plan), as_lists(watched.answer), watched.watch.dump(), watched.mark, judged]
 
-    def load(self, branches: Sequence[Branch], found: Mapping[str, Any], looks: Iterable[Estimates]) -> None:
+    def load(
+        self, branches: Sequence[Branch], found: Mapping[str, Any], looks: Iterable[tuple[Branch, Estimates]]
+    ) -> None:
         events, then, work = found["mark"]
         self._mark, self._rate = (events, then, work), found["rate"]
         self._memories = dict(zip(branches, map(load_memory, found["memories"]), strict=True))
         report = found["report"]
-        self.checks, self.changed, self.seconds = report["checks"], report["changed"], Seconds(**report["seconds"])
+        for counter in ("checks", "replanned", "confirmed", "changed"):
+            setattr(self, counter, report[counter])
+        for name, spent in report["seconds"].items():
+            setattr(self.seconds, name, spent)
         self.decisions.extend(Decision(**decision) for decision in report["changes"])
-        known = iter(looks)
-        counts = zip(branches, found["past"], strict=True)
-        self._past = {b: deque([expected(b, next(known)) for _ in range(count)], PAST) for b, count in counts if count}
+        self._past.clear()
+        for branch, look in looks:
+            [timed] = self._timed({branch: look}).values()
+            self._past.setdefault(branch, deque(maxlen=PAST)).append(expected(branch, timed))
         policy = self._adapting.policy
         if (found["policy"], found["planner"]) != (repr(policy), self._adapting.planner):
             self._known = {}  # the plans may be later ones, and another policy asks for other reasons
@@ -421,6 +415,10 @@ class Follower:
                     plan_of(plan), plan_of(answer), policy.resume(watch, branch, self._memories[branch]), (since, done),
                     judged and Judged.load(judged, branches, self.decisions, policy, self._memories),
                 )  # fmt: skip
+
+
+def _untimed(estimates: Estimates) -> Estimates:
+    return replace(estimates, joint=estimates.joint.joint) if isinstance(estimates.joint, Timed) else estimates
 
 
 def _has_choice(branch: Branch, plan: Plan | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -39,11 +39,25 @@ class Seconds:
 
     @contextmanager
     def spent(self, on: str) -> Iterator[None]:
-        started = time.perf_counter()
+        """Estimating may go on in the middle of something else, which does not count it then."""
+        started, estimating = time.perf_counter(), self.estimating
         yield
-        setattr(self, on, getattr(self, on) + time.perf_counter() - started)
+        within = 0.0 if on == "estimating" else self.estimating - estimating
+        setattr(self, on, getattr(self, on) + time.perf_counter() - started - within)
 
     @property
     def overhead(self) -> float:
         """The share of the time that went into estimating, deciding and planning."""
         return (self.estimating + self.deciding + self.planning) / self.all if self.all else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Combinations of events are counted when somebody asks for them; that is estimating, wherever it happens."""
+
+    joint: Callable[[frozenset[str]], float | None]
+    seconds: Seconds
+
+    def __call__(self, names: frozenset[str]) -> float | None:
+        with self.seconds.spent("estimating"):
+            return self.joint(names)

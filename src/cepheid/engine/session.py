@@ -467,7 +467,8 @@ class Session:
             self.now, followed, looks = meta["follower"]
             branches = self._branches
             known = [
-                load_look(branches[of], look, below(f"look {place}", arrays)) for place, (of, look) in enumerate(looks)
+                (branches[of], load_look(branches[of], look, below(f"look {place}", arrays)))
+                for place, (of, look) in enumerate(looks)
             ]
             self._follower.load(branches, followed, known)
         late = (array for name, array in arrays.items() if name.startswith("late "))
