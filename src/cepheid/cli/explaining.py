@@ -38,11 +38,12 @@ def run_timeline(
     columns: dict[str, Any],
     planner: str,
     share: str | None,
+    follow: dict[str, Any],
     path: Path,
     out: Console,
 ) -> None:
     """Run the patterns with plans that follow the data; print the changes, draw how it went."""
-    found = timeline(patterns, events, planner=planner, share=share, **columns)
+    found = timeline(patterns, events, planner=planner, share=share, **follow, **columns)
     try:
         found.save(path)
     except (ModuleNotFoundError, ValueError) as error:  # no matplotlib, or a kind of file that it does not know

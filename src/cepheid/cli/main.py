@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 
 from cepheid.cli.files import FileError, read_patterns, read_schema, read_table
+from cepheid.cli.following import Adapt, CheckEvery, Migrate, following
 from cepheid.language.pattern import Pattern
 from cepheid.language.problems import CepheidError, PatternError
 from cepheid.pattern.check import check as check_patterns
@@ -131,6 +132,9 @@ def match(
     ] = "type",
     tie_breaker: Annotated[str | None, typer.Option(help="The column that orders events of the same time.")] = None,
     planner: Annotated[str, typer.Option(help="How the plan is found.")] = "auto",
+    adapt: Adapt = None,
+    check_every: CheckEvery = None,
+    migrate: Migrate = None,
     show: Annotated[int, typer.Option(help="How many matches of each pattern to show.")] = 10,
     modules: Annotated[
         list[str] | None, typer.Option("--import", help="A Python module that registers functions; may be repeated.")
@@ -147,7 +151,8 @@ def match(
             text, name = read_patterns(file)
             found += read_all(text, name=name)
         columns = {"time": time, "type": type_ or None, "tie_breaker": tie_breaker}
-        run_match(found, read_table(events), columns, planner, output, show, out, err)
+        options = {"planner": planner, **following(adapt, check_every, migrate)}
+        run_match(found, read_table(events), columns, options, output, show, out, err)
 
 
 PatternFiles = Annotated[
@@ -181,6 +186,9 @@ def explain(
         ),
     ] = None,
     planner: Annotated[str, typer.Option(help="How the plan is found.")] = "auto",
+    adapt: Adapt = None,
+    check_every: CheckEvery = None,
+    migrate: Migrate = None,
     share: Annotated[
         str | None,
         typer.Option(help="How patterns share work: none, maximal, reorder, prefix; a search, if not said."),
@@ -201,7 +209,10 @@ def explain(
         if timeline is not None:
             if table is None:
                 fail("--timeline needs events: cepheid explain -p PATTERNS EVENTS --timeline FILE")
-            run_timeline(_read_all(patterns), table, columns, planner, share, timeline, out)
+            follow = following(adapt or "true", check_every, migrate)
+            run_timeline(_read_all(patterns), table, columns, planner, share, follow, timeline, out)
+        elif adapt or check_every or migrate:
+            fail("--adapt, --check-every and --migrate are for --timeline: a plan that is shown is the first one")
         if timeline is None or svg is not None:
             run_explain(_read_all(patterns), table, columns, planner, share, svg, out)
 
@@ -292,6 +303,9 @@ def stream(
     type_: TypeColumn = "type",
     tie_breaker: TieBreaker = None,
     planner: Annotated[str, typer.Option(help="How the plan is found.")] = "auto",
+    adapt: Adapt = None,
+    check_every: CheckEvery = None,
+    migrate: Migrate = None,
     modules: Modules = None,
 ) -> None:
     """Find patterns in a stream on this machine, as events come; Ctrl-C stops it cleanly.
@@ -310,6 +324,7 @@ def stream(
             start = source_from(source, rate, speed, schema, earliest, on_bad_line)
             options = {
                 "planner": planner,
+                **following(adapt, check_every, migrate),
                 "allowed_lateness": lateness_from(lateness),
                 "run_for": None if run_for is None else seconds_of(run_for, "--for"),
                 "shed": strategy_from(shed, latency_bound, safety, weights, start),

@@ -21,7 +21,7 @@ def run_match(
     patterns: list[Pattern],
     events: pa.Table,
     columns: dict[str, Any],
-    planner: str,
+    options: dict[str, Any],
     output: Path | None,
     show: int,
     out: Console,
@@ -32,7 +32,7 @@ def run_match(
     started = time.perf_counter()
     with Progress(console=err, transient=True) as progress:
         task = progress.add_task("matching", total=events.num_rows)
-        found = match(patterns, events, planner=planner, progress=lambda n: progress.advance(task, n), **columns)
+        found = match(patterns, events, progress=lambda n: progress.advance(task, n), **options, **columns)
     seconds = time.perf_counter() - started
     if output is not None:
         pa.parquet.write_table(found, output)

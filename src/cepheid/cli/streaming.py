@@ -186,6 +186,9 @@ def _summary(result: StreamResult, out: Console) -> None:
         bound = result.latency_bound
         kept = "" if bound is None else f"; the bound is {1000 * bound:,.0f} ms"
         out.print(f"latency: {named}{kept}")
+    followed = result.report.get("adaptation")
+    if followed:
+        out.print(f"{followed['checks']:,} looks at the statistics, {followed['changed']:,} changes of plan")
     dropped = result.report.get("shedding")
     if dropped:
         counts = {what: dropped.get(f"{what} dropped", 0) for what in ("events", "pairs", "partial matches")}
