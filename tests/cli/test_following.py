@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cepheid.adapt.policies import DEFAULT, Threshold
-from cepheid.cli import matching
 from cepheid.cli.main import app
+from cepheid.local.match import match
 
 
 @pytest.fixture
@@ -33,8 +33,12 @@ def run(command: str, files: tuple[Path, Path], *arguments: object) -> Result:
 
 def test_match(files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[dict[str, Any]] = []
-    real = matching.match
-    monkeypatch.setattr(matching, "match", lambda *args, **options: (given.append(options), real(*args, **options))[1])
+
+    def watched(*arguments: Any, **options: Any) -> pa.Table:
+        given.append(options)
+        return match(*arguments, **options)
+
+    monkeypatch.setattr("cepheid.cli.matching.match", watched)
     results = [run("match", files), run("match", files, "--adapt", "threshold:0.1", "--check-every", 300)]
     results.append(run("match", files, "--adapt", "true", "--migrate", "parallel"))
     assert [result.exit_code for result in results] == [0, 0, 0]
