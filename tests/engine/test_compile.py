@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from cepheid.engine import turns
+
 ROOT = Path(__file__).parents[2]
 MATCH = """
 import cepheid
@@ -28,6 +32,38 @@ def test_the_first_run_on_a_machine_says_that_it_compiles_and_the_second_does_no
     assert (cold.stdout, warm.stdout) == ("1\n1\n", "1\n1\n"), cold.stderr
     assert cold.stderr.count("compiling the engine, once on this machine") == 1
     assert warm.stderr == ""
+
+
+def test_of_several_processes_one_compiles_and_the_others_find_it(tmp_path: Path) -> None:
+    counting = """
+from cepheid.engine.kernels.tuples import join_tuples
+print(join_tuples.stats.cache_misses.total(), join_tuples.stats.cache_hits.total())
+"""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", MATCH + counting], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]  # fmt: skip
+    said = [process.communicate()[0].split() for process in processes]
+    assert [lines[:2] for lines in said] == [["1", "1"], ["1", "1"]]
+    (one, two) = ([int(word) for word in lines[2:]] for lines in said)
+    assert one[0] + two[0] == sum(one) == sum(two)
+
+
+def test_a_process_that_waits_for_too_long_compiles_out_of_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "PATIENCE", 0.2)
+    holding = "import fcntl, sys; file = open(sys.argv[1], 'wb'); fcntl.lockf(file, fcntl.LOCK_EX); print(flush=True); input()"
+    lock = tmp_path / "compiling.lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", holding, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with turns._turn(lock):
+            pass
+        other.kill()
 
 
 def test_a_change_in_any_file_of_kernels_makes_compiled_code_stale(tmp_path: Path) -> None:

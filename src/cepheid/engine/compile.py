@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import numba
 
+from cepheid.engine.turns import take_turns
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 _said = False
 
@@ -22,6 +24,7 @@ def kernel(function: _F) -> _F:
     """Compile a function that the engine calls."""
     compiled: _F = numba.njit(function, cache=True, nogil=True)
     _stamp(compiled)
+    take_turns(compiled)
     return compiled
 
 
