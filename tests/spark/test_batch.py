@@ -20,6 +20,7 @@ pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[s
 
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as t
 
 from cepheid.engine.ingest import EventColumns
 from cepheid.pattern.normalise import normalise
@@ -244,6 +245,14 @@ def test_columns_of_all_kinds_and_names(spark: SparkSession) -> None:
     )
     pattern = "PATTERN SEQ(A a, B b) PARTITION BY X WITHIN 5 RETURN a.day, b.price, b.c0, a.map, b.took - a.took AS longer, NULL AS nothing"
     assert same(match(pattern, frame, shards=2, **options), table, pattern, **options)
+
+
+@pytest.mark.skipif(not hasattr(t, "TimeType"), reason="this Spark has no TIME")
+def test_times_of_day_are_given_out(spark: SparkSession) -> None:
+    rows = "VALUES (1L, 'A', TIME'10:11:12.000013'), (2L, 'B', NULL) AS t(ts, type, at)"
+    frame = spark.sql(f"SELECT * FROM {rows}")
+    (found,) = match("PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.at AS first, b.at AS last", frame).collect()
+    assert (found.first, found.last) == (dt.time(10, 11, 12, 13), None)
 
 
 def test_what_arrow_does_not_have_is_left_alone(spark: SparkSession) -> None:

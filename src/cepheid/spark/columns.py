@@ -31,6 +31,8 @@ _PLAIN: dict[type[t.DataType], pa.DataType] = {
     t.DayTimeIntervalType: pa.duration("us"),
     t.NullType: pa.null(),
 }
+if hasattr(t, "TimeType"):  # of Spark 4.1
+    _PLAIN[t.TimeType] = pa.time64("ns")
 _SPARK: dict[pa.DataType, t.DataType] = {
     arrow: spark() for spark, arrow in _PLAIN.items() if spark not in (t.CharType, t.VarcharType)
 }
