@@ -13,6 +13,7 @@ import pytest
 from tests.spark.long import long
 
 SCRIPT = """
+import os
 import sys
 from pathlib import Path
 
@@ -43,7 +44,9 @@ assert sorted(map(repr, found.toArrow().to_pylist())) == wanted
 
 frame.coalesce(1).write.parquet(f"{folder}/in")
 events = spark.readStream.schema(frame.schema).parquet(f"{folder}/in")
-writer = match(pattern, events, allowed_lateness=0).writeStream.format("parquet").option("path", f"{folder}/out")
+found = match(pattern, events, allowed_lateness=0, late_events=f"{folder}/late")
+assert os.path.isdir(f"{folder}/late")
+writer = found.writeStream.format("parquet").option("path", f"{folder}/out")
 writer.option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True).start().awaitTermination()
 assert sorted(map(repr, spark.read.parquet(f"{folder}/out").toArrow().to_pylist())) == wanted
 spark.stop()
