@@ -26,9 +26,14 @@ PATTERNS = [
         "NAME apart PATTERN AND(A a, B b, C c, D d) WHERE a.x < b.x AND c.x < d.x PARTITION BY k WITHIN 16",
     )
 ]
+LIKE_THE_FIRST = cepheid.parse("NAME similar PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 10")
 POLICIES: list[Policy] = [Unconditional(), Threshold(0.2), Invariant(), Invariant(k=3), Invariant(distance=0.3),
-                          Invariant(distance="average"), Invariant(distance="meta")]  # fmt: skip
+                          Invariant(distance="average"), Invariant(distance="meta"), Unconditional(cautious=False),
+                          Threshold(0.2, cautious=False), Invariant(cautious=False)]  # fmt: skip
 PLANNERS = ["rate", "greedy", "dp_left", "zstream", "dp_bushy", "auto"]
+SHARES: list[Any] = ["none", "reorder", "maximal", "prefix", "spass", "motto", cepheid.Sharing(steps=10)]
+some_patterns = st.lists(st.sampled_from(PATTERNS), min_size=1, max_size=2, unique=True)
+seeds = st.integers(0, 10_000)
 
 
 def drifting(rng: np.random.Generator, count: int = 60) -> list[dict[str, Any]]:
@@ -46,24 +51,38 @@ def drifting(rng: np.random.Generator, count: int = 60) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("migrate", ["rebuild", "parallel"])
-@settings(max_examples=25, phases=[Phase.generate])  # the reference matcher takes its time
-@given(
-    chosen=st.lists(st.sampled_from(PATTERNS), min_size=1, max_size=2, unique=True),
-    policy=st.sampled_from(POLICIES),
-    planner=st.sampled_from(PLANNERS),
-    seed=st.integers(0, 10_000),
-)
-def test_drifting_rates(migrate: Any, chosen: list[Any], policy: Policy, planner: str, seed: int) -> None:
+@pytest.mark.parametrize("planner", PLANNERS)
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@settings(max_examples=2, phases=[Phase.generate])  # all of them together are many
+@given(chosen=some_patterns, seed=seeds)
+def test_drifting_rates(migrate: Any, planner: str, policy: Policy, chosen: list[Any], seed: int) -> None:
+    check(chosen, seed, planner=planner, adapt=policy, migrate=migrate)
+
+
+@pytest.mark.filterwarnings("ignore:with share='maximal'")
+@pytest.mark.parametrize("migrate", ["rebuild", "parallel"])
+@pytest.mark.parametrize("share", SHARES, ids=str)
+@pytest.mark.parametrize("policy", [Unconditional(cautious=False), Invariant(distance="meta")], ids=str)
+@settings(max_examples=1, phases=[Phase.generate])  # to search for a plan takes its time
+@given(chosen=some_patterns, seed=seeds)
+def test_drifting_rates_of_patterns_that_share(
+    migrate: Any, share: Any, policy: Policy, chosen: list[Any], seed: int
+) -> None:
+    check([*chosen, LIKE_THE_FIRST], seed, share=share, adapt=policy, migrate=migrate)
+
+
+def check(chosen: list[Any], seed: int, **options: Any) -> None:
+    """Events come up to four ticks late, in batches of any size, and now and then a session is restored."""
     rng = np.random.default_rng(seed)
     events = drifting(rng)
     table = pa.Table.from_pylist(events)
-    engine = cepheid.Engine(chosen, planner=planner, adapt=policy, check_every=int(rng.integers(1, 6)), migrate=migrate)
+    engine = cepheid.Engine(chosen, check_every=int(rng.integers(1, 6)), **options)
     session = engine.open()
-    arrival = np.argsort(np.arange(len(events)) + rng.uniform(0, 4, len(events)))  # up to four ticks late
+    arrival = np.argsort(np.arange(len(events)) + rng.uniform(0, 4, len(events)))
     rows: list[dict[str, Any]] = []
     size = int(rng.integers(1, 6))
     for start in range(0, len(events), size):
-        if rng.random() < 0.2:
+        if rng.random() < 0.15:
             session = engine.restore(session.snapshot())
         rest = arrival[start + size :]
         watermark = int(rest.min()) if len(rest) else None
@@ -71,7 +90,8 @@ def test_drifting_rates(migrate: Any, chosen: list[Any], policy: Policy, planner
     rows += session.close().to_pylist()
     for pattern in chosen:
         mine = [row for row in rows if row["pattern"] == pattern.name]
-        found = [{name: row[name] for name in own_columns(pattern)} for row in mine]
+        columns = own_columns(pattern)
+        found = [{name: row[name] for name in columns} for row in mine]
         assert canonical(found) == canonical(oracle.rows(pattern, events))
 
 

@@ -6,9 +6,11 @@ before. So what is kept is what they can be asked by: some events of each variab
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cepheid.engine.comparisons import Comparisons
 from cepheid.engine.joint import Joint
@@ -19,8 +21,32 @@ from cepheid.pattern.normal import Branch
 from cepheid.stats.estimates import Estimates
 
 
-def dump_look(branch: Branch, estimates: Estimates) -> tuple[dict[str, Any], Arrays]:
-    """What JSON can hold, and arrays."""
+def dump_looks(looks: Sequence[tuple[Branch, Estimates]], branches: Sequence[Branch]) -> tuple[Any, Arrays]:
+    """What JSON can hold, and a few arrays: each of those that a snapshot has takes a tenth of a millisecond."""
+    dumped = [_dump(branch, estimates) for branch, estimates in looks]
+    arrays = {f"{place} {name}": found for place, (_, own) in enumerate(dumped) for name, found in own.items()}
+    layout = [[name, found.dtype.str, found.shape] for name, found in arrays.items()]
+    kinds: dict[str, list[npt.NDArray[Any]]] = {}
+    for found in arrays.values():
+        kinds.setdefault(found.dtype.str, []).append(found.reshape(-1))
+    known = [[branches.index(branch), meta] for (branch, _), (meta, _) in zip(looks, dumped, strict=True)]
+    return [known, layout], {kind: np.concatenate(parts) for kind, parts in kinds.items()}
+
+
+def load_looks(branches: Sequence[Branch], meta: Any, arrays: Arrays) -> list[tuple[Branch, Estimates]]:
+    """What :func:`dump_looks` wrote."""
+    known, layout = meta
+    own: list[Arrays] = [{} for _ in known]
+    begin = dict.fromkeys(arrays, 0)
+    for label, kind, shape in layout:
+        place, _, name = label.partition(" ")
+        end = begin[kind] + int(np.prod(shape))
+        own[int(place)][name] = arrays[kind][begin[kind] : end].reshape(shape)
+        begin[kind] = end
+    return [(branches[of], _load(branches[of], look, mine)) for (of, look), mine in zip(known, own, strict=True)]
+
+
+def _dump(branch: Branch, estimates: Estimates) -> tuple[dict[str, Any], Arrays]:
     conditions = branch.all_conditions
     meta: dict[str, Any] = {
         "counts": list(estimates.counts.items()),
@@ -52,8 +78,7 @@ def dump_look(branch: Branch, estimates: Estimates) -> tuple[dict[str, Any], Arr
     return meta, arrays
 
 
-def load_look(branch: Branch, meta: dict[str, Any], arrays: Arrays) -> Estimates:
-    """What :func:`dump_look` wrote."""
+def _load(branch: Branch, meta: dict[str, Any], arrays: Arrays) -> Estimates:
     conditions = branch.all_conditions
     estimates = Estimates(
         dict(meta["counts"]),

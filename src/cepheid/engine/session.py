@@ -17,7 +17,7 @@ from cepheid.engine.batches import in_one, nothing
 from cepheid.engine.clock import END, Watermark, unit_of
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes, InputError, without_views
 from cepheid.engine.joiner import FOREVER
-from cepheid.engine.looks import dump_look, load_look
+from cepheid.engine.looks import dump_looks, load_looks
 from cepheid.engine.negation import REJECTED
 from cepheid.engine.output import Output
 from cepheid.engine.planning import Planning
@@ -434,11 +434,9 @@ class Session:
         arrays: Arrays = {}
         if self._follower is not None:
             followed, looks = self._follower.dump(self._branches)
-            dumped = [dump_look(branch, estimates) for branch, estimates in looks]
-            places = [self._branches.index(branch) for branch, _ in looks]
-            meta["follower"] = [self.now, followed, list(zip(places, (look for look, _ in dumped), strict=True))]
-            for place, (_, found) in enumerate(dumped):
-                arrays |= prefixed(f"look {place}", found)
+            known, found = dump_looks(looks, self._branches)
+            meta["follower"] = [self.now, followed, known]
+            arrays |= prefixed("looks", found)
         if self._schema is not None:
             arrays["schema"] = to_array(self._schema)
         for place, state in enumerate(self._states):
@@ -464,13 +462,8 @@ class Session:
         self.counts = Counter(meta["counts"])
         self._overload = 0.0 if self._shed is None else meta.get("overload", 0.0)
         if self._follower is not None and meta.get("follower") is not None:
-            self.now, followed, looks = meta["follower"]
-            branches = self._branches
-            known = [
-                (branches[of], load_look(branches[of], look, below(f"look {place}", arrays)))
-                for place, (of, look) in enumerate(looks)
-            ]
-            self._follower.load(branches, followed, known)
+            self.now, followed, known = meta["follower"]
+            self._follower.load(self._branches, followed, load_looks(self._branches, known, below("looks", arrays)))
         late = (array for name, array in arrays.items() if name.startswith("late "))
         self._late = [batch for array in late for batch in from_array(array).to_batches()]
         if "schema" in arrays:
