@@ -49,9 +49,11 @@ def test_matches_plan_summary_and_report(job: Path, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("spark")
 def test_a_run_that_fails(job: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    result = run(job)
+    result = run(job, "--report", tmp_path / "report.html")
     assert result.exit_code == 2
     assert "already exists" in result.stderr
+    assert "what is known until then" in result.stdout
+    assert "already exists" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Traceback" not in result.stderr
 
 

@@ -135,6 +135,32 @@ def test_what_is_there_is_not_overwritten_unless_said(events: pa.Table, patterns
     run(tmp_path, sink="{format: parquet, path: out, mode: overwrite}")
 
 
+def test_what_is_known_of_a_run_that_failed(events: pa.Table, patterns: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(RunError) as caught:
+        run(tmp_path, sink="{format: parquet, path: out}", explained=True)
+    outcome = caught.value.outcome
+    assert outcome is not None
+    assert (outcome.failed, outcome.matches) == (str(caught.value), 0)
+    html = page(outcome)
+    assert "Why it failed" in html
+    assert "<svg" in html
+
+
+def test_what_is_not_known_of_a_run_is_no_failure(
+    events: pa.Table, patterns: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its matches are written."""
+
+    def broken(*_: object) -> None:
+        raise OSError("the events are gone")
+
+    monkeypatch.setattr("cepheid.job.batch.extent_of", broken)
+    outcome = run(tmp_path, sink="{format: parquet, path: out}")
+    assert outcome.matches == len(expected(patterns, events))
+    assert outcome.notes == ["Not all could be found out about it: the events are gone"]
+
+
 def test_a_table_in_memory(spark: SparkSession, events: pa.Table, patterns: Path, tmp_path: Path) -> None:
     outcome = run(tmp_path, sink="{format: memory, name: found}")
     assert spark.table("found").count() == outcome.matches

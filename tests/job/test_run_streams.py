@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from cepheid.job import Outcome, parse_job, run_job
+from cepheid.job import Outcome, RunError, parse_job, run_job
 from cepheid.job.outcome import MicroBatch
 from cepheid.job.report import page
 from cepheid.local.signals import Stop
@@ -105,7 +105,7 @@ def test_matches_that_cannot_be_shown_are_no_failure(patterns: Path, tmp_path: P
     outcome = run(tmp_path, "{format: parquet, path: out}", more=more, watcher=Tidy(tmp_path / "out"))
     assert outcome.matches > 0
     assert list(outcome.first) == []
-    assert outcome.first_note.startswith("They could not be read: ")
+    assert outcome.notes[0].startswith("The first matches could not be read: ")
 
 
 @long
@@ -148,6 +148,28 @@ def test_examples_where_nothing_is_kept(patterns: Path, tmp_path: Path) -> None:
     assert outcome.first_note == "The earliest match of each micro-batch."
     assert 1 <= len(outcome.first) <= len(outcome.batches)
     assert outcome.first[0]["pattern"] in ("up", "pair")
+
+
+def test_what_was_done_until_it_failed(patterns: Path, tmp_path: Path) -> None:
+    write(tmp_path, made_events(), 2)
+    (tmp_path / "events" / "002.parquet").write_text("no such thing", encoding="utf-8")
+    os.utime(tmp_path / "events" / "002.parquet", (2 * 10**9,) * 2)
+    with pytest.raises(RunError) as caught:
+        run(tmp_path, "{format: parquet, path: out}", more="checkpoint: state\ntrigger: available_now", explained=True)
+    outcome = caught.value.outcome
+    assert outcome is not None
+    assert (outcome.events, outcome.failed) == (200, str(caught.value))
+    assert outcome.matches > 0
+    assert len(outcome.first) == 20
+    assert "Why it failed" in page(outcome)
+
+
+def test_events_that_are_gone_are_no_failure(patterns: Path, tmp_path: Path) -> None:
+    write(tmp_path, made_events(), 1)
+    outcome = run(tmp_path, watcher=Tidy(tmp_path / "events"), explained=True)
+    assert outcome.events == 200
+    assert outcome.explanation is not None
+    assert outcome.explanation_note.startswith("The plan that the patterns alone suggest")
 
 
 class Impatient(Watcher):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from cepheid.job import Job, read_job, run_job
+from cepheid.job import Job, RunError, read_job, run_job
 from cepheid.job.progress import Display, show_matches, show_summary
 from cepheid.job.report import write_report
 
@@ -20,9 +20,16 @@ def check_job(path: Path, out: Console) -> Job:
 
 
 def run_description(path: Path, report: Path | None, plan: bool, show: int, out: Console, err: Console) -> None:
+    """RunError if it failed; what is known until then has been shown."""
     job = read_job(path)
+    failure: RunError | None = None
     with Display(out, err) as display:
-        outcome = run_job(job, display, show=show, explained=plan or report is not None)
+        try:
+            outcome = run_job(job, display, show=show, explained=plan or report is not None)
+        except RunError as error:
+            if error.outcome is None:
+                raise
+            outcome, failure = error.outcome, error
         if report is not None:
             write_report(outcome, report)
     if job.sink.format != "console":
@@ -30,7 +37,9 @@ def run_description(path: Path, report: Path | None, plan: bool, show: int, out:
     if plan and outcome.explanation is not None:
         out.print(f"\n{outcome.explanation}\n{outcome.explanation_note}\n", markup=False)
     show_summary(outcome, out)
-    if not outcome.matches:
+    if not outcome.matches and failure is None:
         out.print("To see why there is none, run [bold]cepheid why[/bold] with the same patterns and events.")
     if report is not None:
         out.print(f"report: {report}", markup=False)
+    if failure is not None:
+        raise failure

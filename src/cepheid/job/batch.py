@@ -7,24 +7,32 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cepheid.job import sql
-from cepheid.job.description import Job, ShownSink, Workload
+from cepheid.job.description import Job, Kafka, ShownSink, Workload
 from cepheid.job.environment import resolved
-from cepheid.job.explaining import plan_and_funnel
+from cepheid.job.explaining import plan_alone, plan_and_funnel
+from cepheid.job.interruptible import interruptible
 from cepheid.job.outcome import Outcome
 from cepheid.job.sinks import where_to, write_batch
 from cepheid.job.sources import open_events, prepare
+from cepheid.job.spark_errors import in_a_line, said
 from cepheid.job.timeline import extent_of, timeline_of, with_matches
 from cepheid.job.watch import Watcher
 from cepheid.language.pattern import Pattern
+from cepheid.local.signals import Stop
 
 if TYPE_CHECKING:
+    from cepheid.local.explain.explain import Explanation
     from cepheid.spark.pyspark_names import DataFrame, SparkSession
 
 POLL = 0.2
+
+
+MEANWHILE = "Events that came to the topic while others were matched are counted too."
 
 
 def run_batch(
@@ -37,40 +45,93 @@ def run_batch(
     show: int,
     explained: bool,
 ) -> Outcome:
-    from cepheid.spark import match
+    """KeyboardInterrupt if it was stopped before all matches were written."""
+    from cepheid.spark.pyspark_names import Py4JError, PySparkException
 
-    began = dt.datetime.now(dt.timezone.utc)
     watcher.phase("making events" if isinstance(job.source, Workload) else "reading events")
     prepare(job, scratch)
-    events = open_events(spark, job, scratch, streaming=False)
-    started = time.perf_counter()
-    with _progress(spark, watcher):
-        watcher.phase("matching")
-        found = match(patterns, events, **match_options(job)).persist()
+    batch = _Batch(spark, job, patterns, scratch, watcher, show, explained)
+    with Stop() as stop:
         try:
-            write_batch(found, job)
-            counts = {row["pattern"]: row["count"] for row in found.groupBy("pattern").count().collect()}
-            seconds = time.perf_counter() - started
-            watcher.phase("counting events")
-            extent = extent_of(events, job.events.time)
-            first = first_of(found, show)
-            timeline = timeline_of(events, extent) if explained else None
-            if timeline is not None:
-                timeline = with_matches(timeline, found)
-        finally:
-            if not (isinstance(job.sink, ShownSink) and job.sink.format == "memory"):
-                found.unpersist()
-    matches = sum(counts.values())
-    if isinstance(job.sink, ShownSink) and job.sink.format == "console":
-        watcher.matches(first[: job.sink.rows], max(matches - job.sink.rows, 0))
-    explanation, note = None, ""
-    if explained:
-        watcher.phase("explaining the plan")
-        explanation, note = plan_and_funnel(job, patterns, events, extent, timeline)
-    return Outcome(
-        job, patterns, began, seconds, extent.count, matches, counts, first, timeline=timeline, explanation=explanation,
-        explanation_note=note, where=where_to(job),
-    )  # fmt: skip
+            interruptible(spark, job, watcher, stop, batch.run)
+        except KeyboardInterrupt:
+            if not batch.written:
+                raise
+        except (PySparkException, Py4JError) as error:
+            batch.know(failed=said(error, job))
+            if explained:
+                batch.know_plan(*plan_alone(job, patterns))
+        if stop.asked and batch.written and not batch.done:
+            batch.know(stopped=True, notes=["It was stopped before all about its events and matches was found out."])
+    return batch.outcome
+
+
+class _Batch:
+    """A run, and what is known of its outcome so far."""
+
+    def __init__(
+        self, spark: SparkSession, job: Job, patterns: Sequence[Pattern], scratch: Path, watcher: Watcher, show: int,
+        explained: bool,
+    ) -> None:  # fmt: skip
+        self._spark, self._job, self._patterns, self._scratch = spark, job, patterns, scratch
+        self._watcher, self._show, self._explained = watcher, show, explained
+        self._started = time.perf_counter()
+        began = dt.datetime.now(dt.timezone.utc)
+        self.outcome = Outcome(job, patterns, began, 0.0, 0, 0, {}, where=where_to(job))
+        self.written = False  # all matches
+        self.done = False
+
+    def know(self, **more: Any) -> None:
+        """``seconds`` end with the last match that was written."""
+        seconds = self.outcome.seconds if self.written else time.perf_counter() - self._started
+        self.outcome = replace(self.outcome, seconds=seconds, **more)
+
+    def know_plan(self, explanation: Explanation, note: str) -> None:
+        self.know(explanation=explanation, explanation_note=note)
+
+    def run(self) -> None:
+        from cepheid.spark import match
+
+        job = self._job
+        events = open_events(self._spark, job, self._scratch, streaming=False)
+        self._started = time.perf_counter()
+        with _progress(self._spark, self._watcher):
+            self._watcher.phase("matching")
+            found = match(self._patterns, events, **match_options(job)).persist()
+            try:
+                write_batch(found, job)
+                counts = {row["pattern"]: row["count"] for row in found.groupBy("pattern").count().collect()}
+                self.know(matches=sum(counts.values()), matches_of=counts)
+                self.written = True
+                try:
+                    self._look_back(events, found)
+                    self.done = True
+                except Exception as error:  # the matches are written, whatever becomes of what is said of them
+                    self.know(notes=[f"Not all could be found out about it: {in_a_line(error, job)}"])
+            finally:
+                if not (isinstance(job.sink, ShownSink) and job.sink.format == "memory"):
+                    found.unpersist()
+
+    def _look_back(self, events: DataFrame, found: DataFrame) -> None:
+        """What there is to say about the matches and events."""
+        job = self._job
+        first = first_of(found, self._show)
+        self.know(first=first)
+        if isinstance(job.sink, ShownSink) and job.sink.format == "console":
+            rows = job.sink.rows
+            self._watcher.matches(first[:rows], max(self.outcome.matches - rows, 0))
+        self._watcher.phase("counting events")
+        extent = extent_of(events, job.events.time)
+        grows = isinstance(job.source, Kafka) and job.source.ending == "latest"
+        self.know(events=extent.count, notes=[MEANWHILE] if grows else [])
+        if not self._explained:
+            return
+        timeline = timeline_of(events, extent)
+        if timeline is not None:
+            timeline = with_matches(timeline, found)
+            self.know(timeline=timeline)
+        self._watcher.phase("explaining the plan")
+        self.know_plan(*plan_and_funnel(job, self._patterns, events, extent, timeline))
 
 
 def match_options(job: Job) -> dict[str, Any]:

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from cepheid.spark.pyspark_names import DataFrame, SparkSession
 
 Rows = Sequence[Mapping[str, Any]]
-NOT_READ = "They could not be read: {}"
+NOT_READ = "The first matches could not be read: {}"
 
 
 class First(Protocol):
-    """Is told of each micro-batch when it is done."""
+    """Is told of each micro-batch when it is done. ``trouble``: why there are none to show."""
+
+    trouble: str | None
 
     def seen(self, batch: MicroBatch) -> None: ...
 
@@ -58,6 +60,8 @@ def example(found: DataFrame) -> str:
 
 class Printer:
     """The console. It keeps the first matches for the end."""
+
+    trouble: str | None = None
 
     def __init__(self, job: Job, watcher: Watcher, most: int) -> None:
         self._first: list[Mapping[str, Any]] = []
@@ -94,23 +98,24 @@ class _Written:
         self._job = job
         self._most = most
         self._first: Rows = ()
-        self._trouble = ""
+        self.trouble: str | None = None
 
     def seen(self, batch: MicroBatch) -> None:
-        if not batch.matches or len(self._first) >= self._most or self._trouble:
+        if not batch.matches or len(self._first) >= self._most or self.trouble:
             return
         try:
             self._first = self._read()
         except Exception as error:  # the stream has done its work, whatever becomes of what it has written
-            self._trouble = NOT_READ.format(in_a_line(error, self._job))
+            self.trouble = NOT_READ.format(in_a_line(error, self._job))
 
     def taken(self) -> tuple[Rows, str]:
-        return self._first, self._trouble or "Those of the first micro-batches of this run that found some."
+        return self._first, self.trouble or "Those of the first micro-batches of this run that found some."
 
 
 class _InMemory:
     def __init__(self, spark: SparkSession, job: Job, name: str, most: int) -> None:
         self._spark, self._job, self._name, self._most = spark, job, name, most
+        self.trouble: str | None = None
 
     def seen(self, batch: MicroBatch) -> None: ...
 
@@ -118,10 +123,13 @@ class _InMemory:
         try:
             return first_of(self._spark.table(sql.name(self._name)), self._most), ""
         except Exception as error:  # as above
-            return (), NOT_READ.format(in_a_line(error, self._job))
+            self.trouble = NOT_READ.format(in_a_line(error, self._job))
+            return (), self.trouble
 
 
 class _Examples:
+    trouble: str | None = None
+
     def __init__(self, found: DataFrame, most: int) -> None:
         self._moments = {field.name for field in found.schema if field.dataType.typeName() == "timestamp"}
         self._most = most

@@ -66,7 +66,8 @@ class Timeline:
 @dataclass(frozen=True)
 class Outcome:
     """``seconds``: from the first look at the events to the last match written. ``first``: the earliest matches, as
-    values by column; ``first_note`` says if they are others. ``failed``: why it ended early, None if it did not.
+    values by column; ``first_note`` says if they are others. ``failed``: why it ended early, None if it did not; the
+    rest is what is known until then. ``notes``: what could not be found out, or not exactly.
     """
 
     job: Job
@@ -86,6 +87,8 @@ class Outcome:
     stopped: bool = False
     where: str | None = None
     lost: int = 0
+    failed: str | None = None
+    notes: Sequence[str] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property

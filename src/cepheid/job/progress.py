@@ -116,6 +116,8 @@ def show_matches(rows: Sequence[Mapping[str, Any]], out: Console) -> None:
 
 def show_summary(outcome: Outcome, out: Console) -> None:
     """What came of a job, in a few lines."""
+    if outcome.failed is not None:
+        out.print(f"failed after {outcome.seconds:.1f} s; what is known until then:", style="bold red")
     took = f"{outcome.seconds:.1f} s ({outcome.rate:,.0f} events/s)"
     out.print(f"{_count(outcome.matches, 'match')} in {_count(outcome.events, 'event')}, {took}", style="bold")
     if len(outcome.matches_of) > 1:
@@ -134,6 +136,8 @@ def show_summary(outcome: Outcome, out: Console) -> None:
         out.print("stopped; a run with the same checkpoint goes on from here" if outcome.job.checkpoint else "stopped")
     if outcome.where is not None and outcome.matches:
         out.print(f"matches are in {outcome.where}", markup=False)
+    for note in outcome.notes:
+        out.print(note, markup=False)
 
 
 def _show_shedding(outcome: Outcome, out: Console) -> None:

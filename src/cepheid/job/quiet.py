@@ -5,6 +5,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from cepheid.job.description import Job
+
+if TYPE_CHECKING:
+    from cepheid.spark.pyspark_names import SparkSession
 
 _REPEATING = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
@@ -25,3 +31,16 @@ def no_repeated_errors() -> Iterator[None]:
     finally:
         for logger, disabled in zip(loggers, before, strict=True):
             logger.disabled = disabled
+
+
+@contextmanager
+def no_log(spark: SparkSession, job: Job) -> Iterator[None]:
+    """Spark calls it an error when it is interrupted. A server has a log of its own."""
+    if job.spark.remote is not None:
+        yield
+        return
+    spark.sparkContext.setLogLevel("OFF")
+    try:
+        yield
+    finally:
+        spark.sparkContext.setLogLevel(job.spark.log_level)

@@ -40,7 +40,7 @@ def page(outcome: Outcome) -> str:
         title=escape(f"{job.name}: {outcome.matches:,} matches"),
         name=escape(job.name),
         mode=job.mode,
-        badge=' <span class="badge stopped">stopped</span>' if outcome.stopped else "",
+        badge="".join(f' <span class="badge stopped">{escape(word)}</span>' for word in _ends(outcome)),
         about=escape(_about(outcome)),
         figures="".join(
             f"<div><b>{escape(value)}</b><span>{escape(name)}</span></div>" for name, value in _figures(outcome)
@@ -50,10 +50,18 @@ def page(outcome: Outcome) -> str:
     )
 
 
+def _ends(outcome: Outcome) -> Iterator[str]:
+    """How it ended, if not by itself."""
+    if outcome.failed is not None:
+        yield "failed"
+    if outcome.stopped:
+        yield "stopped"
+
+
 def _about(outcome: Outcome) -> str:
     started = outcome.started.astimezone(dt.timezone.utc).strftime("%d %B %Y, %H:%M:%S UTC").lstrip("0")
     where = "" if outcome.where is None else f" Matches are in {outcome.where}."
-    return f"Started {started}.{where}"
+    return " ".join([f"Started {started}.{where}", *outcome.notes])
 
 
 def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:
@@ -72,6 +80,8 @@ def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:
 
 
 def _sections(outcome: Outcome) -> Iterator[str]:
+    if outcome.failed is not None:
+        yield _section("Why it failed", f"<pre>{escape(outcome.failed)}</pre>", "All else is what is known until then.")
     if len(outcome.patterns) > 1 or outcome.matches == 0:
         yield _section("Patterns", _counts(outcome))
     yield _section("First matches", _first(outcome), outcome.first_note)
@@ -114,6 +124,8 @@ def _counts(outcome: Outcome) -> str:
 
 
 def _first(outcome: Outcome) -> str:
+    if not outcome.first and (outcome.matches or outcome.failed is not None):
+        return '<p class="note">There is none to show.</p>'
     if not outcome.first:
         return '<p class="note">There is no match. cepheid why says where events dry up.</p>'
     parts = []

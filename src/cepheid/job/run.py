@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cepheid.job.batch import run_batch
 from cepheid.job.description import Job
@@ -16,10 +18,21 @@ from cepheid.job.session import open_session
 from cepheid.job.spark_errors import said
 from cepheid.job.watch import Nobody, Watcher
 from cepheid.language.problems import CepheidError
+from cepheid.local.signals import Stop
+
+if TYPE_CHECKING:
+    from cepheid.spark.pyspark_names import SparkSession
 
 
 class RunError(CepheidError):
-    """Spark could not run a job. The message has no secrets in it."""
+    """Spark could not run a job to its end. The message has no secrets in it.
+
+    ``outcome``: what is known of the run until then, None if it had not begun.
+    """
+
+    def __init__(self, message: str, outcome: Outcome | None = None) -> None:
+        super().__init__(message)
+        self.outcome = outcome
 
 
 def run_job(job: Job, watcher: Watcher | None = None, *, show: int = 20, explained: bool = False) -> Outcome:
@@ -36,14 +49,26 @@ def run_job(job: Job, watcher: Watcher | None = None, *, show: int = 20, explain
     run = run_stream if job.mode == "stream" else run_batch
     watcher.phase("starting Spark")
     try:
-        spark = open_session(job)
+        spark = _started(job)
+        versions = {"spark": spark.version, "cepheid": version("cepheid")}
         with no_repeated_errors(), tempfile.TemporaryDirectory(prefix="cepheid-") as scratch:
             outcome = run(spark, job, patterns, Path(scratch), watcher, show=show, explained=explained)
     except (PySparkException, Py4JError, JavaError) as error:
         raise RunError(said(error, job)) from None
-    versions = {"spark": spark.version, "cepheid": _cepheid()}
-    return replace(outcome, versions=versions)
+    outcome = replace(outcome, versions=versions)
+    if outcome.failed is not None:
+        raise RunError(outcome.failed, outcome)
+    return outcome
 
 
-def _cepheid() -> str:
-    return version("cepheid")
+def _started(job: Job) -> SparkSession:
+    """A session. Ctrl-C in the midst of its start would leave a Java behind that nobody ends, so it has to wait."""
+    with Stop() as stop:
+        waiting = signal.getsignal(signal.SIGINT)
+        spark = open_session(job)
+        handler = signal.getsignal(signal.SIGINT)
+    if handler != waiting:  # Spark has set one of its own, which is to stay
+        signal.signal(signal.SIGINT, handler)
+    if stop.asked:
+        raise KeyboardInterrupt
+    return spark

@@ -6,7 +6,7 @@ import datetime as dt
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,10 @@ from cepheid.job.first import First, Printer, example, first_matches, has_exampl
 from cepheid.job.history import History
 from cepheid.job.outcome import Outcome
 from cepheid.job.part import interval
+from cepheid.job.quiet import no_log
 from cepheid.job.sinks import start_stream, where_to
 from cepheid.job.sources import can_be_read_again, open_events, prepare
+from cepheid.job.spark_errors import in_a_line, said
 from cepheid.job.timeline import extent_of, timeline_of
 from cepheid.job.watch import Watcher
 from cepheid.language.pattern import Pattern
@@ -45,30 +47,38 @@ def run_stream(
 ) -> Outcome:
     from cepheid.spark import match
     from cepheid.spark.counting import counted_matches
+    from cepheid.spark.pyspark_names import Py4JError, PySparkException
 
     began = dt.datetime.now(dt.timezone.utc)
     watcher.phase("making events" if isinstance(job.source, Workload) else "starting")
     prepare(job, scratch)
-    found = match(patterns, open_events(spark, job, scratch, streaming=True), **match_options(job))
     names = [pattern.name or "" for pattern in patterns]
     printer = Printer(job, watcher, show)
-    first = first_matches(spark, job, found, printer, show)
     history = History()
-    started = time.perf_counter()
+    failed = None
     with Stop() as stop:
+        found = match(patterns, open_events(spark, job, scratch, streaming=True), **match_options(job))
+        first = first_matches(spark, job, found, printer, show)
+        started = time.perf_counter()
         counted = counted_matches(found, names, example(found) if has_examples(job) else None)
         query = start_stream(counted, job, printer)
         watcher.phase("waiting for events")
-        _follow(query, names, history, first, watcher, stop, _deadline(job, started), _silence(spark, job))
+        try:
+            _follow(query, names, history, first, watcher, stop, _deadline(job, started), no_log(spark, job))
+        except (PySparkException, Py4JError) as error:
+            failed = said(error, job)
+            with suppress(PySparkException, Py4JError):  # Java itself may be gone
+                _take_last(query, names, history, first)
     seconds = time.perf_counter() - started
     shown, shown_note = first.taken()
     explanation, note = None, ""
     if explained:
         watcher.phase("explaining the plan")
-        explanation, note = _explained(spark, job, patterns, scratch)
+        explanation, note = plan_alone(job, patterns) if failed else _explained(spark, job, patterns, scratch)
     return Outcome(
         job, patterns, began, seconds, history.events, history.matches, dict(history.matches_of), shown, shown_note,
         history.late, history.batches, None, explanation, note, stop.asked, where_to(job), history.lost,
+        failed, () if first.trouble is None else (first.trouble,),
     )  # fmt: skip
 
 
@@ -102,23 +112,15 @@ def _follow(
             with quiet:
                 query.stop()
             ended = True
+    _take_last(query, patterns, history, first)
+
+
+def _take_last(query: StreamingQuery, patterns: Sequence[str], history: History, first: First) -> None:
+    """What was reported since it was last asked."""
     for progress in _news(query, history):
-        last = history.add(progress, patterns)
-        if last is not None:
-            first.seen(last)
-
-
-@contextmanager
-def _silence(spark: SparkSession, job: Job) -> Iterator[None]:
-    """Spark calls it an error when it is interrupted. A server has a log of its own."""
-    if job.spark.remote is not None:
-        yield
-        return
-    spark.sparkContext.setLogLevel("OFF")
-    try:
-        yield
-    finally:
-        spark.sparkContext.setLogLevel(job.spark.log_level)
+        batch = history.add(progress, patterns)
+        if batch is not None:
+            first.seen(batch)
 
 
 def _news(query: StreamingQuery, history: History) -> Iterator[Mapping[str, Any]]:
@@ -141,8 +143,12 @@ def _deadline(job: Job, started: float) -> float:
 def _explained(spark: SparkSession, job: Job, patterns: Sequence[Pattern], scratch: Path) -> tuple[Explanation, str]:
     if not can_be_read_again(job):
         return plan_alone(job, patterns)
-    events = open_events(spark, job, scratch, streaming=False)
-    if isinstance(job.source, Kafka):  # to look for its beginning would be to read all of it
-        return plan_and_funnel(job, patterns, events, None, None)
-    extent = extent_of(events, job.events.time)
-    return plan_and_funnel(job, patterns, events, extent, timeline_of(events, extent))
+    try:
+        events = open_events(spark, job, scratch, streaming=False)
+        if isinstance(job.source, Kafka):  # to look for its beginning would be to read all of it
+            return plan_and_funnel(job, patterns, events, None, None)
+        extent = extent_of(events, job.events.time)
+        return plan_and_funnel(job, patterns, events, extent, timeline_of(events, extent))
+    except Exception as error:  # the stream has done its work, whatever became of its events
+        explanation, note = plan_alone(job, patterns)
+        return explanation, f"{note} {in_a_line(error, job)}"
