@@ -15,7 +15,7 @@ source:
   format: kafka
   servers: host:9092
   topics: t
-  schema: ts timestamp, type string
+  schema: ts timestamp, type string, k bigint, x bigint
   options:
     kafka.sasl.jaas.config: 'username="me" password="${JOB_PASSWORD}"'
     kafka.ssl.truststore.password: written-here

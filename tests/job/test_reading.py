@@ -12,13 +12,13 @@ from pydantic import ValidationError
 
 import cepheid
 from cepheid.job import Job, JobError, parse_job, read_job
-from cepheid.job.batch import match_options
-from cepheid.job.description import Files, Kafka, Workload
+from cepheid.job.batch import grows, match_options
+from cepheid.job.description import Files, Kafka
 from cepheid.job.part import interval
 from cepheid.job.reading import read_patterns
 
 GOOD = {
-    "source": "{workload: card_payments}",
+    "source": "{format: parquet, path: events.parquet}",
     "patterns": "rules.cep",
     "sink": "{format: none}",
 }
@@ -44,7 +44,7 @@ def problems(place: Path, /, **fields: str) -> dict[str, str]:
 def test_what_is_left_unsaid_is_filled_in(folder: Path) -> None:
     job = parse_job(text(), folder=folder)
     assert (job.name, job.mode, job.events.time, job.events.type) == ("cepheid", "batch", "ts", "type")
-    assert isinstance(job.source, Workload)
+    assert isinstance(job.source, Files)
     assert job.engine.planner == "auto"
     options = match_options(job)
     assert options["check_every"] is options["share"] is None
@@ -100,6 +100,13 @@ def test_everything_that_can_be_said(folder: Path) -> None:
     assert options["share"] == cepheid.Sharing("tabu", "vertex", k=8, seconds=0.5, seed=3, descend=False)
     assert options["late_events"] == str(folder / "late")
     assert options["shed"] == cepheid.HSpice("12 seconds", 0.7, {"up": 5})
+
+
+def test_a_topic_grows_unless_its_end_is_said(folder: Path) -> None:
+    kafka = "{format: kafka, servers: x, topics: t, schema: {ts: timestamp, type: string, k: int, x: int}%s}"
+    assert grows(parse_job(text(source=kafka % ""), folder=folder))
+    assert not grows(parse_job(text(source=kafka % """, ending: '{"t": {"0": 5}}'"""), folder=folder))
+    assert not grows(parse_job(text(), folder=folder))
 
 
 def test_variables_in_places(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,7 +344,8 @@ def test_the_example_of_the_guide(folder: Path, monkeypatch: pytest.MonkeyPatch)
     text = Path("docs/job.md").read_text(encoding="utf-8").partition("```yaml\nname:")[2].partition("```")[0]
     monkeypatch.setenv("KAFKA_PASSWORD", "x")
     (folder / "bank_functions.py").touch()
-    (folder / "account_taken.cep").write_text((folder / "rules.cep").read_text(encoding="utf-8"), encoding="utf-8")
+    example = Path("examples/account_taken.cep").read_text(encoding="utf-8")
+    (folder / "account_taken.cep").write_text(example, encoding="utf-8")
     assert parse_job(f"name:{text}", folder=folder).name == "stolen accounts"
 
 

@@ -273,6 +273,26 @@ def test_json_that_is_none(spark: SparkSession, malformed: str, count: int | Non
         assert [row["x"] for row in frame.collect()] == [1]
 
 
+@pytest.mark.parametrize(
+    "ddl",
+    [
+        "a BOOLEAN, b TINYINT, c SMALLINT, d INT, e BIGINT, f FLOAT, g DOUBLE, h STRING, i BINARY, j DATE",
+        "a TIMESTAMP, b TIMESTAMP_NTZ, c DECIMAL, d DECIMAL(5, 2), e VARCHAR(9), f VARIANT NOT NULL COMMENT 'x'",
+        "`a b` ARRAY<STRUCT<x: INT, y: STRING>>, c MAP<STRING, DOUBLE>, d STRUCT<`e`: ARRAY<REAL>>",
+    ],
+)
+@pytest.mark.usefixtures("spark")
+def test_schemas_are_read_as_spark_reads_them(ddl: str) -> None:
+    from pyspark.sql.types import StructType
+
+    from cepheid.job.ddl import columns_in
+    from cepheid.spark.columns import arrow_schema
+
+    columns = StructType.fromDDL(ddl)
+    assert isinstance(columns, StructType)
+    assert columns_in(ddl) == arrow_schema(columns)
+
+
 def test_what_kafka_says_of_a_record(spark: SparkSession) -> None:
     from cepheid.job.description import Kafka
     from cepheid.job.sources import events_in

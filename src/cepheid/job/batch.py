@@ -122,8 +122,7 @@ class _Batch:
             self._watcher.matches(first[:rows], max(self.outcome.matches - rows, 0))
         self._watcher.phase("counting events")
         extent = extent_of(events, job.events.time)
-        grows = isinstance(job.source, Kafka) and job.source.ending == "latest"
-        self.know(events=extent.count, notes=[MEANWHILE] if grows else [])
+        self.know(events=extent.count, notes=[MEANWHILE] if grows(job) else [])
         if not self._explained:
             return
         timeline = timeline_of(events, extent)
@@ -132,6 +131,11 @@ class _Batch:
             self.know(timeline=timeline)
         self._watcher.phase("explaining the plan")
         self.know_plan(*plan_and_funnel(job, self._patterns, events, extent, timeline))
+
+
+def grows(job: Job) -> bool:
+    """Whether a second look at the events sees more of them than the first."""
+    return isinstance(job.source, Kafka) and job.source.ending == "latest"
 
 
 def match_options(job: Job) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from cepheid.job.checks import problems_in
+from cepheid.job.columns import column_problems
 from cepheid.job.description import Job, located
 from cepheid.job.environment import is_known, resolved, scrubbed
 from cepheid.job.faults import faults_in, found
@@ -52,7 +53,10 @@ def parse_job(text: str, *, name: str = "<job>", folder: str | Path = ".", check
     wrong: list[str] = []
     if check:
         problems += problems_in(document, folder)
-        wrong = _wrong_patterns(document, folder, problems)
+        wrong, patterns = _read_patterns(document, folder, problems)
+        unfit, wrong_for_columns = column_problems(document, () if wrong else with_names(patterns))
+        problems += unfit
+        wrong += wrong_for_columns
         if job is not None and not wrong and not any(problem.field.startswith("patterns") for problem in problems):
             problems += _unknown_weights(document, job)
     if problems or wrong or job is None:
@@ -96,11 +100,14 @@ def _unknown_weights(document: Document, job: Job) -> Iterator[FieldProblem]:
             )
 
 
-def _wrong_patterns(document: Document, folder: Path, problems: list[FieldProblem]) -> list[str]:
-    """What is wrong with the patterns; what is wrong with their files is added to the problems."""
+def _read_patterns(document: Document, folder: Path, problems: list[FieldProblem]) -> tuple[list[str], list[Pattern]]:
+    """What is wrong with the patterns, and those that can be read; what is wrong with their files is added to the
+    problems.
+    """
     values = document.values
     named = values.get("patterns") if isinstance(values, Mapping) else None
-    wrong = []
+    wrong: list[str] = []
+    read: list[Pattern] = []
     seen: dict[str, str] = {}
     for number, file in enumerate([named] if isinstance(named, str) else named if isinstance(named, list) else ()):
         place = ("patterns",) if isinstance(named, str) else ("patterns", number)
@@ -119,9 +126,10 @@ def _wrong_patterns(document: Document, folder: Path, problems: list[FieldProble
             continue
         if not patterns:
             problems.append(FieldProblem(field, "there is no pattern in this file", line=line))
+        read += patterns
         for pattern in patterns:
             first = seen.setdefault(pattern.name or "", str(file))
             if first != str(file):
                 message = f"{file} has a pattern called {pattern.name!r}, and so has {first}"
                 problems.append(FieldProblem(field, message, hint="give them names: NAME …", line=line))
-    return wrong
+    return wrong, read
