@@ -61,7 +61,8 @@ def test_one_mistake(patterns: Path, fields: dict[str, str], field: str, said: s
 def test_together_with_all_others(patterns: Path) -> None:
     patterns.write_text("NAME up PATTERN SEQ(A a, B b) WHERE a.price < b.x WITHIN 5 seconds", encoding="utf-8")
     with pytest.raises(JobError) as caught:
-        parse_job(text(source=source(), mode="strem"), folder=patterns.parent)
+        parse_job(text(source=source(), mode="strem", events="{type: kind}"), folder=patterns.parent)
+    assert [problem.field for problem in caught.value.problems] == ["mode", "events.type"]
     assert "did you mean 'stream'?" in str(caught.value)
     assert "price" in caught.value.patterns[0]
     assert caught.value.problems[0].line is not None

@@ -58,11 +58,15 @@ class _Columns:
             return
         wrong = list(self._wrong_roles(schema, roles))
         yield from wrong
-        if any(problem.field == "events.time" for problem in wrong):
+        unfit = {problem.field for problem in wrong}
+        if unfit & {"events.time", "source"}:
             return
         yield from self._lateness(schema.field(roles.time))
-        if not wrong:
-            yield from self._fitting(schema, roles)
+        # The patterns can be judged without the other roles.
+        type_, tie_breaker = (
+            None if f"events.{role}" in unfit else getattr(roles, role) for role in ("type", "tie_breaker")
+        )
+        yield from self._fitting(schema, EventColumns(roles.time, type_, tie_breaker))
 
     def _problem(self, place: Place, message: str, **more: Any) -> FieldProblem:
         return FieldProblem(path_text(place), message, line=self._document.line(place), **more)
