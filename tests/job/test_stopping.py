@@ -70,6 +70,6 @@ def test_a_batch(tmp_path: Path) -> None:
     assert out == ""
     said = [line for line in err.splitlines() if not line.startswith("WARNING: Using incubator modules")]
     assert said[0] == "starting Spark"
-    assert said[-2:] == ["stopping", "stopped before the end: not all matches were written"]
+    assert said[-2:] == ["stopping", "stopped before the end: not all matches were written"], err
     assert all(line.startswith(("reading events", "matching", "cepheid: compiling")) for line in said[1:-2]), err
     assert not list((tmp_path / "out").rglob("*.parquet"))

@@ -69,8 +69,15 @@ class _Thread(threading.Thread, Generic[T]):
         """Whether tasks still run, of whatever work. A server does not tell."""
         if self._connected:
             return False
-        executors = self._spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
-        return any(executor.numRunningTasks() for executor in executors)
+        # Asked of the scheduler itself: what Spark tells in public is a little behind, and says too early that none do.
+        try:
+            counts = self._spark.sparkContext._jsc.sc().taskScheduler().runningTasksByExecutors().valuesIterator()
+            while counts.hasNext():
+                if counts.next():
+                    return True
+        except Exception:  # another Spark has other insides; then it may complain
+            pass
+        return False
 
     def run(self) -> None:
         try:
