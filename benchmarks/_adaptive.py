@@ -24,8 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 import cepheid
-from cepheid.adapt.follower import DEFAULT
-from cepheid.adapt.policies import Policy
+from cepheid.adapt.policies import DEFAULT, Policy
 from cepheid.cli.bench import Result, Steps
 from cepheid.local.match import prepare
 

@@ -11,7 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import cepheid
-from cepheid.adapt import follower
+from cepheid.adapt import worth
 from cepheid.adapt.policies import Invariant, Policy, Threshold, Unconditional
 
 PATTERNS = [
@@ -87,8 +87,8 @@ def test_it_decides_the_same(
 @pytest.mark.parametrize("at", [15_800, 17_000, 18_000])
 def test_a_moment_of_silence_is_not_followed(policy: Policy, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What makes a session cautious is what it saw before it was restored."""
-    monkeypatch.setattr(follower, "EVENT", 1)
-    monkeypatch.setattr(follower, "WORTH", 1.1)
+    monkeypatch.setattr(worth, "EVENT", 1)
+    monkeypatch.setattr(worth, "WORTH", 1.1)
     rng = np.random.default_rng(0)
     usual, silence = [0.2, 0.2, 0.6, 0.0], [0.2, 0.2, 0.0, 0.6]
     kinds = np.concatenate([rng.choice(list("ABC-"), n, p=p) for n, p in ((16_000, usual), (3_600, silence))])

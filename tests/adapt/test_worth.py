@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.adapt import follower
+from cepheid.adapt import follower, worth
 
 
 def changes(window: int, **options: Any) -> list[dict[str, Any]]:
@@ -73,21 +73,21 @@ def silent_for_a_while(windows: float, *, cautious: bool = True) -> bool:
 
 
 def test_what_is_silent_for_a_moment_may_be_back_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follower, "EVENT", 1)
+    monkeypatch.setattr(worth, "EVENT", 1)
     assert not silent_for_a_while(1.8)
-    monkeypatch.setattr(follower, "NOW", 1.0)
+    monkeypatch.setattr(worth, "NOW", 1.0)
     assert silent_for_a_while(1.8), "without the looks before"
 
 
 def test_what_stays_silent_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follower, "EVENT", 1)
+    monkeypatch.setattr(worth, "EVENT", 1)
     assert silent_for_a_while(4.0)
 
 
 def wavering(gains: list[float], monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The looks at which a plan is changed that makes so many times as much work as the other one, at each look."""
     plans = {"old": [1_000.0 * gain for gain in gains], "new": [1_000.0] * len(gains)}
-    monkeypatch.setattr(follower, "EVENT", 0)
+    monkeypatch.setattr(worth, "EVENT", 0)
     monkeypatch.setattr(follower, "_cost", lambda plan, look: plans[plan][look])
     this = follower.Adapting(cepheid.Unconditional(), "greedy").follow()
     changes = []
@@ -124,7 +124,7 @@ def test_gains_are_weighed_by_the_work_that_is_really_done(monkeypatch: pytest.M
 
 def test_without_caution_what_is_better_now_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the papers have it, whatever it saves."""
-    monkeypatch.setattr(follower, "WORTH", 1e9)
+    monkeypatch.setattr(worth, "WORTH", 1e9)
     assert not silent_for_a_while(4.0)
     assert silent_for_a_while(4.0, cautious=False)
 

@@ -8,16 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 from cepheid.adapt.every import EVENT, FIRST_LOOKS, CheckEvery, Every, enough
 from cepheid.adapt.followed import Followed
 from cepheid.adapt.judged import Judged, expected, plan_of
 from cepheid.adapt.judged import cost as _cost
-from cepheid.adapt.policies import DEFAULT as DEFAULT  # the benchmarks take it from here
 from cepheid.adapt.policies import Memory, Policy, Watch, dump_memory, load_memory
 from cepheid.adapt.record import Decision, Seconds, Timed
 from cepheid.adapt.together import Since, Together, with_another
+from cepheid.adapt.worth import WORTH, is_worth, lasts, with_recent
 from cepheid.pattern.normal import Branch
 from cepheid.plan.cardinality import Cardinality
 from cepheid.plan.planner import plan_with
@@ -37,18 +35,10 @@ SUDDEN, BURST = 3.0, 8
 is looked at whatever looks have taken, and so many times as soon as else. The next such look needs as much again."""
 PAST = 4
 """A change must pay off not only now: what is silent now may be back in the next window, and a plan that begins with it
-is then the worst of all. So the plans are compared by so many of the last looks as well …"""
-RECENT, NOW = 3, 0.6
-"""… and by these of them with this weight of now. More than a half: where things have changed for good, the last looks
-are wrong."""
-LARGE = 3.0
-"""A plan that makes so many times less work now is taken at once. Many streams waver by less from one window to the
-next, without end: what saves less must do so in the mean of this and all the last looks."""
+is then the worst of all. So the plans are compared by so many of the last looks as well."""
 SURE = 300
 """Of many plans the one that is best by few samples is as a rule not as good as it seems. So it is compared with the
 plan in force by so many partial matches and events, before it takes its place."""
-WORTH = 1.1
-"""A change is worth its risk if it is expected to save a tenth of all work, that of taking in events included."""
 ASKING = 0.02
 """How much work was done is asked after so many seconds of pushes: to ask takes about a tenth of a millisecond."""
 UNKNOWN = "the plan was made before the stream was known"
@@ -82,22 +72,6 @@ class Adapting:
 
 def _costs(plan: Plan, other: Plan, now: Cardinality, scale: float) -> tuple[float, float]:
     return scale * _cost(plan, now), scale * _cost(other, now)
-
-
-def _is_worth(old: float, new: float) -> bool:
-    """Whether to change from a plan with one cost of an event to one with another."""
-    return _times(old, new) > WORTH
-
-
-def _times(old: float, new: float) -> float:
-    """How many times as much work one plan makes as another, given what they cost of an event."""
-    return max(old + EVENT, 1e-300) / max(new + EVENT, 1e-300)
-
-
-def _with_recent(costs: Sequence[float]) -> float:
-    """What is expected next, by the costs at some looks, the last of which is now."""
-    recent = costs[-RECENT - 1 : -1]
-    return NOW * costs[-1] + (1 - NOW) * sum(recent) / len(recent) if recent else costs[-1]
 
 
 @dataclass(slots=True)
@@ -283,7 +257,7 @@ class Follower:
                     watched.judged = None
                 reason = watched.watch.reason(now)
                 answer = watched.answer
-                if reason is None and answer != plan and _is_worth(*_costs(plan, answer, now, scale)):
+                if reason is None and answer != plan and is_worth(*_costs(plan, answer, now, scale)):
                     reason = f"{answer}, which was no better before, makes less work by now"
         if reason is None:
             return
@@ -293,7 +267,7 @@ class Follower:
             self.confirmed += answer == plan
             old, new = _costs(plan, answer, now, scale)
             pays_off = new < old and not self._adapting.policy.cautious
-            if answer != plan and self._adapting.policy.cautious and _is_worth(old, new):
+            if answer != plan and self._adapting.policy.cautious and is_worth(old, new):
                 pays_off = self._compared(branch, plan, answer, now, scale)[2]
                 if pays_off:  # to be sure takes longer than the rest of the look
                     with self.seconds.spent("estimating"):
@@ -337,11 +311,7 @@ class Follower:
         """
         looks = [*self._past.get(branch, ()), now]
         old, new = zip(*(_costs(plan, answer, then, scale) for then in looks), strict=True)
-        times = list(map(_times, old, new))
-        # In a sum, one busy window would outweigh all others.
-        lasts = np.exp(np.log(times).mean()) > WORTH
-        before, after = _with_recent(old), _with_recent(new)
-        return before, after, _is_worth(before, after) and bool(lasts or times[-1] > LARGE)
+        return with_recent(old), with_recent(new), lasts(old, new)
 
     def _watch_first(self, branch: Branch, plan: Plan) -> None:
         """Where the stream was known when the first plan was made, it is watched as the later ones are."""
