@@ -15,13 +15,19 @@ from cepheid.plan.planner import PLANNERS, plan_with
 from cepheid.plan.tree import Join, Leaf
 from cepheid.stats.estimates import Estimates
 
-STRUCTURES = ["SEQ(A a, B b, C c, D d)", "AND(A a, B b, C c, D d)", "SEQ(A a, AND(B b, C c), D d)", "SEQ(A a, B b)"]
-WHERE = "a.x < b.x AND b.k = c.k AND a.y + d.y > 3 AND c.x < d.x"
+STRUCTURES = [
+    "SEQ(A a, B b, C c, D d)",
+    "AND(A a, B b, C c, D d)",
+    "SEQ(A a, AND(B b, C c), D d)",
+    "SEQ(A a, B b)",
+    "SEQ(A a, B b, NOT(N n), C c, D d, E e)",
+]
+WHERE = "a.x < b.x AND b.k = c.k AND a.y + d.y > 3 AND c.x < d.x AND n.x > a.x AND d.x <> e.x"
 DECIDED = ["rate", "greedy", "dp_left", "zstream", "dp_bushy", "auto"]
 
 
 def branch_of(structure: str) -> Branch:
-    where = " AND ".join(c for c in WHERE.split(" AND ") if all(f" {n}" in structure for n in "abcd" if f"{n}." in c))
+    where = " AND ".join(c for c in WHERE.split(" AND ") if all(f" {n}" in structure for n in "abcden" if f"{n}." in c))
     return cepheid.normalise(cepheid.parse(f"PATTERN {structure} WHERE {where} WITHIN 10")).branches[0]
 
 
@@ -77,6 +83,17 @@ def test_theorem_2_with_all_conditions_it_means_that_and_nothing_else_does(plann
     conditions = [c for block in deciding(plan, branch, before, planner, every=True) for c in block]
     assume(all(abs(c.distance(now)) > 10 * ROUNDING for c in conditions))  # a tie may be broken either way
     assert any(c.is_violated(now) for c in conditions) == (plan_with(branch, now, planner) != plan)
+
+
+@pytest.mark.parametrize("planner", DECIDED)
+@given(change=changes())
+def test_theorem_2_holds_for_a_policy_that_watches_all(planner: str, change: Change) -> None:
+    branch, before, now = change
+    plan = plan_with(branch, before, planner)
+    conditions = [c for block in deciding(plan, branch, before, planner, every=True) for c in block]
+    assume(all(abs(c.distance(now)) > 10 * ROUNDING for c in conditions))
+    watch = cepheid.Invariant(k=None).watch(plan, planner, before, {})
+    assert (watch.reason(now) is not None) == (plan_with(branch, now, planner) != plan)
 
 
 def test_the_cost_of_a_subtree_is_not_a_constant() -> None:

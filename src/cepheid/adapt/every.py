@@ -21,6 +21,8 @@ LOOK = 20_000
 """The work of a look, for each variable of a pattern …"""
 LOOKS = 80
 """… and so many times as much is done before the next."""
+BETWEEN = 4_096
+"""Looks are taken between pushes, so pushes have no more events than these where nobody says how often to look."""
 FIRST_LOOKS = 16
 """A plan that was made without knowledge may be a bad one: before so many looks were taken, they come sooner."""
 
@@ -54,6 +56,14 @@ class Every:
                 f"got {given!r}"
             )
         return cls(events=window.size) if window.kind is s.WindowKind.EVENTS else cls(nanoseconds=window.size)
+
+    def push_size(self, most: int) -> int:
+        """How many events to push at once, so that looks can be taken when it is time to.
+
+        >>> Every.of(500).push_size(65_536), Every.of("1 hour").push_size(65_536), Every.of(None).push_size(1_000)
+        (500, 4096, 1000)
+        """
+        return min(most, self.events or BETWEEN)
 
 
 def enough(work: int, events: int, variables: int, looks: int) -> bool:

@@ -94,7 +94,7 @@ class Follower:
         self.seconds = Seconds()
         self._known: Mapping[Branch, Estimates] = self._timed(adapting.known)
         self._watched: dict[Branch, _Watched] = {}
-        self._branches: list[Branch] = []  # at the last check
+        self._branches: frozenset[Branch] = frozenset()  # at the last check
         self._past: dict[Branch, deque[Cardinality]] = {}
         for branch, then in self._known.items():
             if then.joint(frozenset(v.name for v in branch.variables)) is not None:  # as well known as it will be now
@@ -116,6 +116,9 @@ class Follower:
     @property
     def looks_by_time(self) -> bool:
         return self._every.nanoseconds is not None
+
+    def push_size(self, most: int) -> int:
+        return self._every.push_size(most)
 
     def after_push(self, session: Followed, started: float) -> None:
         """Look, if it is time to. ``started``: when the push began."""
@@ -153,6 +156,11 @@ class Follower:
     def _look(self, session: Followed) -> None:
         self.checks += 1
         self._forget_all_but(session.plans)
+        changing = session.changing
+        if changing and session.plans_together:  # until it has ended there is no other, and work done says little
+            self._together.last = None
+            self._set_mark(session)
+            return
         with self.seconds.spent("estimating"):
             estimates = self._timed(session.estimates())
         if session.plans_together:
@@ -163,7 +171,8 @@ class Follower:
             if plan is not None and branch in estimates and not branch.stepwise:
                 now = expected(branch, estimates[branch])
                 if len(now.branch.variables) > 1:
-                    self._check(session, branch, plan, now, work[branch])
+                    if branch not in changing:
+                        self._check(session, branch, plan, now, work[branch])
                     self._past.setdefault(branch, deque(maxlen=PAST)).append(now)
         self._set_mark(session)
 
@@ -179,9 +188,9 @@ class Follower:
         for known in kept:
             for branch in known.keys() - branches.keys():
                 del known[branch]
-        if self._branches and self._branches != list(branches):  # what others do is no longer the same, either
+        if self._branches != branches.keys():  # what others do is no longer the same, either
             self._together = Together()
-        self._branches = list(branches)
+        self._branches = frozenset(branches)
 
     def _look_together(self, session: Followed, estimates: Mapping[Branch, Estimates]) -> None:
         """Plans that share work are not the best ones of each pattern, but they were chosen with those in mind.
@@ -229,7 +238,8 @@ class Follower:
             for branch, now in looks.items():
                 if branch not in self._watched:
                     self._watch_alone(session, branch, now)
-        self._together.last = Since(session.events, session.work_together, session.work, costs)
+        since = Since(session.events, session.work_together, session.work, costs)
+        self._together.last = None if session.changing else since
         self._set_mark(session)
 
     def _watch_alone(self, session: Followed, branch: Branch, now: Cardinality) -> None:
@@ -273,9 +283,9 @@ class Follower:
                     with self.seconds.spent("estimating"):
                         sure = expected(branch, self._timed(session.estimates(SURE))[branch])
                     old, new, pays_off = self._compared(branch, plan, answer, sure, scale)
-        judged = None
+        judged = None if watched is None else watched.judged
         if pays_off:
-            started = time.perf_counter()
+            started, judged = time.perf_counter(), None
             with self.seconds.spent("changing"):
                 done = session.change_plans({branch: answer}, self._adapting.migrate)
             if not done:  # another change is still under way
@@ -294,7 +304,9 @@ class Follower:
         with self.seconds.spent("deciding"):
             memory = self._memories.setdefault(branch, {})
             watch = self._adapting.policy.watch(answer, self._adapting.planner, now, memory)
-        self._watched[branch] = _Watched(plan, answer, watch, (session.events, work), judged)
+        # A plan that begins beside the one before does less at first.
+        mark = (0, 0) if branch in session.changing else (session.events, work)
+        self._watched[branch] = _Watched(plan, answer, watch, mark, judged)
 
     def _cost_since(self, branch: Branch, plan: Plan, now: Cardinality) -> float:
         """What was expected of a plan since the last look."""
@@ -337,6 +349,7 @@ class Follower:
 
     def dump(self, branches: Sequence[Branch]) -> tuple[dict[str, Any], list[tuple[Branch, Estimates]]]:
         """What a restored session goes on with, and the last looks: it decides what this one would have decided."""
+        self._forget_all_but(dict.fromkeys(branches))
         looks = [(branch, _untimed(look.estimates)) for branch in branches for look in self._past.get(branch, ())]
         found = {
             "policy": repr(self._adapting.policy),
@@ -361,7 +374,7 @@ class Follower:
         self, branches: Sequence[Branch], found: Mapping[str, Any], looks: Iterable[tuple[Branch, Estimates]]
     ) -> None:
         events, then, work = found["mark"]
-        self._mark, self._rate = (events, then, work), found["rate"]
+        self._mark, self._rate, self._branches = (events, then, work), found["rate"], frozenset(branches)
         self._memories = dict(zip(branches, map(load_memory, found["memories"]), strict=True))
         report = found["report"]
         for counter in ("checks", "replanned", "confirmed", "changed"):

@@ -155,7 +155,8 @@ def _values(estimates: Estimates) -> dict[str | Condition, float]:
 class Invariant:
     """Plan again when a comparison that decided for the plan would come out otherwise today.
 
-    ``k``: how many comparisons are watched for each part of the plan, those that were closest. ``distance``: by which
+    ``k``: how many comparisons are watched for each part of the plan, those that were closest; None: all of them, those
+    with all plans that an exact search left aside, too. ``distance``: by which
     part of it the other choice must be better: a number, ``"average"`` (the mean distance of the comparisons when the
     plan was made) or ``"meta"`` (learned for each comparison from what earlier changes brought).
 
@@ -163,18 +164,21 @@ class Invariant:
     Invariant(k=2, distance=0.1, cautious=True)
     """
 
-    k: int = 1
+    k: int | None = 1
     distance: float | Literal["average", "meta"] = 0.0
     cautious: bool = True
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.k, Integral) and not isinstance(self.k, bool) and self.k >= 1):
-            raise ValueError(f"k says how many comparisons are watched for each part: 1 or more; got {self.k!r}")
+        is_number = isinstance(self.k, Integral) and not isinstance(self.k, bool)
+        if self.k is not None and not (is_number and self.k >= 1):
+            raise ValueError(
+                f"k says how many comparisons are watched for each part: 1 or more, or None for all; got {self.k!r}"
+            )
         if self.distance not in ("average", "meta") and not (_is_real(self.distance) and self.distance >= 0):
             raise ValueError(f"distance is 0 or more, 'average' or 'meta'; got {self.distance!r}")
 
     def watch(self, plan: Plan, planner: str, then: Cardinality, memory: Memory) -> Watch:
-        blocks = deciding(plan, then.branch, then, planner)
+        blocks = deciding(plan, then.branch, then, planner, every=self.k is None)
         chosen = tightest(blocks, then, self.k)
         if self.distance == "meta":
             return _Learning(chosen, memory)

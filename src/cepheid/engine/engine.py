@@ -20,7 +20,7 @@ from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.pattern.normalise import normalise
-from cepheid.plan.planner import PLANNERS
+from cepheid.plan.planner import PLANNERS, UNASKED
 from cepheid.shed.strategies import checked_strategy
 from cepheid.stats.estimates import Estimates
 
@@ -59,18 +59,31 @@ class Engine:
         Every.of(self.check_every)  # also where nothing follows the data: it would by adapt= alone
         checked_migration(self.migrate)
         named = self._named()
-        if policy is not None and self.share == AS_WRITTEN and len(named) > 1:
-            warnings.warn(
-                f"with share={AS_WRITTEN!r}, plans are as the patterns are written, and adapt= never changes them: "
-                "leave share= out, or take share='prefix' or a cepheid.Sharing",
-                stacklevel=3,
-            )
+        if policy is not None and (stays := self._never_changes(len(named))):
+            warnings.warn(stays, stacklevel=3)
         if self.shed is not None:
             object.__setattr__(self, "shed", checked_strategy(self.shed, [str(pattern.name) for pattern in named]))
         if self.negation not in NEGATIONS:
             raise ValueError(f"negation is one of {', '.join(NEGATIONS)}; got {self.negation!r}")
         if self.planner != "auto" and self.planner not in PLANNERS:
             raise ValueError(f"planner is 'auto' or one of {', '.join(PLANNERS)}; got {self.planner!r}")
+
+    def _never_changes(self, patterns: int) -> str | None:
+        """Why plans could not follow the data, and what to do."""
+        if self.share == AS_WRITTEN and patterns > 1:
+            return (
+                f"with share={AS_WRITTEN!r}, plans are as the patterns are written, and adapt= never changes them: "
+                "leave share= out, or take share='prefix' or a cepheid.Sharing"
+            )
+        if self.order is not None:
+            return "with order=, the plan is the chain that it names, and adapt= never changes it: leave order= out"
+        planning = self._planning()
+        if self.planner in UNASKED and (planning.each_alone or not planning.shares):
+            return (
+                f"with planner={self.planner!r}, the plan is the same whatever comes, and adapt= never changes it: "
+                "leave planner= out, or name another one"
+            )
+        return None
 
     def open(self) -> Session:
         """A session without events yet."""
@@ -173,6 +186,6 @@ class Engine:
 
     def _follower(self) -> Follower | None:
         policy = policy_of(self.adapt)
-        if policy is None or self.order is not None:
+        if policy is None or self._never_changes(len(self._named())) is not None:
             return None
         return Adapting(policy, self.planner, self.check_every, self.migrate, self.estimates).follow()

@@ -77,7 +77,7 @@ def observe(run: BranchRun, counts: dict[str, float], tried: int) -> Estimates:
     evaluates them, or whether it does. ``tried``: so many events of each variable are tried together.
     """
     program, scope, store = run.program, run.scope, run.scope.store
-    rows = {name: run.events(name) for name in counts}
+    rows = _recent(run, {name: run.events(name) for name in counts})
 
     def value(side: Side, rows: Rows) -> Rows | Numbers:
         found: Rows | Numbers = (store.floats if side.is_float else store.values)[side.column][rows - store.base]
@@ -108,6 +108,15 @@ def observe(run: BranchRun, counts: dict[str, float], tried: int) -> Estimates:
     joint = Joint(program.branch, times, Comparisons(program.compared, values, holds_now), tried)
     selectivity = Trial(program.branch, rows, store.times, holds).selectivity
     return Estimates(counts, selectivity, _same_partition(run, rows), joint)
+
+
+def _recent(run: BranchRun, rows: dict[str, Rows]) -> dict[str, Rows]:
+    """Those of the last window. More are kept where the watermark lags behind, or where events are negated."""
+    if run.keeps_for_ever:
+        return rows  # each partition counts by itself
+    times = {name: run.scope.store.times(found) for name, found in rows.items()}
+    oldest = max((int(found.max()) for found in times.values() if len(found)), default=0) - run.program.window
+    return {name: found[times[name] >= oldest] for name, found in rows.items()}
 
 
 def _same_partition(run: BranchRun, rows: Mapping[str, Rows]) -> float:

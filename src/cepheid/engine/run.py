@@ -164,6 +164,12 @@ class BranchRun:
             core = self._core_of(program, since=self._first_new)
         self.program, self._core = program, core
 
+    @property
+    def keeps_for_ever(self) -> bool:
+        """Where events are counted in partitions, the last of one that falls silent are never too old."""
+        branch = self.program.branch
+        return branch.window.kind is s.WindowKind.EVENTS and bool(branch.partition)
+
     def _give_up(self, core: Core) -> None:
         """What a plan before has counted stays counted."""
         for tally in core.leave():

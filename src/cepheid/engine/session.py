@@ -113,6 +113,10 @@ class Session:
             self._broken = False
         return found
 
+    def push_size(self, most: int) -> int:
+        """How many events to push at once, of so many at the most: where plans follow the data, that is between pushes."""
+        return most if self._follower is None else self._follower.push_size(most)
+
     def look(self) -> int:
         """Look at the statistics now, whatever ``check_every`` says, as when something is known to have changed.
 
@@ -275,7 +279,12 @@ class Session:
 
     @property
     def pattern_names(self) -> dict[Branch, str]:
-        return {branch: normal.name for normal in self._normals for branch in normal.branches}
+        """Of each branch; of one that several patterns have, all of theirs."""
+        found: dict[Branch, list[str]] = {}
+        for normal in self._normals:
+            for branch in dict.fromkeys(normal.branches):
+                found.setdefault(branch, []).append(normal.name)
+        return {branch: ", ".join(names) for branch, names in found.items()}
 
     def ticks_of(self, nanoseconds: int) -> int:
         """A length of time on the clock of the events."""
@@ -324,6 +333,12 @@ class Session:
         """What the plans of several patterns share, and what that saves."""
         return self._planning.together() if self.shares else None
 
+    @property
+    def changing(self) -> frozenset[Branch]:
+        """Those whose old plan still goes on beside the new one."""
+        runs = (run for state in self._states for run in state.runs.values())
+        return frozenset(run.program.branch for run in runs if run.is_changing)
+
     def search_again(self, estimates: Mapping[Branch, Estimates]) -> tuple[Mapping[Branch, Plan], float]:
         """Plans for all branches that share work, and which part of the work of the present ones they save."""
         return self._planning.search_again(estimates)
@@ -338,7 +353,7 @@ class Session:
         done = [b for state in self._states for b in state.change(plans, rebuild=migrate == "rebuild")]
         self._plans = {**self._plans, **{branch: plans[branch] for branch in done}}
         self._planning.resume(self._plans)
-        return done
+        return list(dict.fromkeys(done))  # several patterns may have the same branch
 
     def programs(self) -> dict[str, list[BranchProgram]]:
         """For each pattern the programs of its branches, as in :meth:`tallies`; nothing before the first event."""

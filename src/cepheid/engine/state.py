@@ -189,9 +189,10 @@ class State:
                 continue
             normal = next(n for n in self.normals if n.name == key[0])
             self._changes += 1
-            owner = key if rebuild else (*key, self._changes)
+            anew = rebuild or run.keeps_for_ever
+            owner = key if anew else (*key, self._changes)
             with suppress(LimitError):
-                run.change(self._lowered(normal, branch, plan, owner, share=rebuild), rebuild=rebuild)
+                run.change(self._lowered(normal, branch, plan, owner, share=anew), rebuild=anew)
                 done.append(branch)
         self._find_partial()
         return done

@@ -119,7 +119,7 @@ def run(
     """Push a table that is sorted by time through a session, and close it."""
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"batch_size is 1 or more, got {batch_size}")
-    size = batch_size or BATCH
+    size = batch_size or session.push_size(BATCH)
     found = []
     for start in range(0, max(table.num_rows, 1), size):
         batch = table.slice(start, size)

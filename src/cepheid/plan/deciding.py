@@ -24,6 +24,8 @@ from cepheid.plan.trees import best_intervals, best_trees, left_parts
 Quantity: TypeAlias = "tuple[tuple[frozenset[str], frozenset[str]], ...]"
 """The joins whose work is added up: the nodes of a tree, or the steps of an order."""
 
+MOST_FOR_EVERY = 6
+"""Of six variables there are 720 orders and 945 trees; of eight, 40,320 and 135,135."""
 ROUNDING = 1e-9
 """Sums that differ by less are taken to be equal."""
 
@@ -90,7 +92,7 @@ def deciding(
     """For each part of a plan, in the order in which they are built, the comparisons that decided for it.
 
     Exact searches compare a part with the best of each other way to cut it; ``every``: with everything that it could
-    have been, which are many.
+    have been, which are many, and too many for patterns of more than :data:`MOST_FOR_EVERY` events.
     """
     names = pattern_order(branch, cardinality)
     if len(names) > orders.MAX_EXACT and planner in ("auto", "dp_left", "dp_bushy"):
@@ -100,11 +102,12 @@ def deciding(
     found = _PLANNERS.get(planner)
     if found is None or len(names) < 2 or len(variables(plan)) < 2:
         return ()
+    every = every and len(names) <= MOST_FOR_EVERY
     return tuple(block for block in found(plan, names, cardinality, every) if block)
 
 
-def tightest(blocks: Iterable[Block], cardinality: Cardinality, k: int) -> tuple[Deciding, ...]:
-    """Of each block the conditions that are closest to being violated: the K-invariants."""
+def tightest(blocks: Iterable[Block], cardinality: Cardinality, k: int | None) -> tuple[Deciding, ...]:
+    """Of each block the conditions that are closest to being violated: the K-invariants; None: all of them."""
     return tuple(
         condition
         for block in blocks

@@ -24,6 +24,9 @@ PLANNERS: dict[str, Callable[[Branch, Cardinality], Plan]] = {
     "dynamic": lambda branch, cardinality: search(orders.pattern_order(branch, cardinality)),
 }
 
+UNASKED = ("pattern_order", "dynamic")
+"""Those that give the same plan whatever is known of the stream."""
+
 
 def make_plan(branch: Branch, estimates: Estimates, planner: str = "auto", order: Sequence[str] | None = None) -> Plan:
     """The plan of a planner, or the chain of a given order.

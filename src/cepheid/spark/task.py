@@ -97,10 +97,13 @@ class Work:
 
     def push(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
         """Some events, later ones than before and in the order of time."""
-        for start in range(0, events.num_rows, BATCH):
-            batch = events.slice(start, BATCH)
-            if self._session is None:
-                self._session = self._open(batch)
+        if not events.num_rows:
+            return
+        if self._session is None:
+            self._session = self._open(events.slice(0, BATCH))
+        size = self._session.push_size(BATCH)
+        for start in range(0, events.num_rows, size):
+            batch = events.slice(start, size)
             times = batch[self._task.engine.columns.time]
             # Where a time is missing, there is no last one; the engine says what is wrong.
             yield from self._result(self._session.push(batch, watermark=None if times.null_count else times[-1]))

@@ -152,8 +152,9 @@ def timeline(
 
 def _stretch(session: Session, piece: pa.Table, time: str) -> Stretch:
     started = perf_counter()
-    for start in range(0, piece.num_rows, BATCH):
-        batch = piece.slice(start, BATCH)
+    size = session.push_size(BATCH)
+    for start in range(0, piece.num_rows, size):
+        batch = piece.slice(start, size)
         session.push(batch, watermark=batch[time][-1])
     seconds = perf_counter() - started
     known = session.estimates()

@@ -83,7 +83,7 @@ class Runner:
             self._detector = OverloadDetector(bound, safety)
             self._relief = LastResort(bound, safety, self.columns.type, self.critical)
             most = SLICE * (1 - safety) * bound
-        self._size = BatchSize(most, BATCH)
+        self._size = BatchSize(most, self.session.push_size(BATCH))
         self._seen = 0  # events that had come when the detector was last asked
         self._ready = self._over = False
         self._nothing = pa.table({})  # no matches, with their columns

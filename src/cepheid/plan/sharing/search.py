@@ -222,11 +222,11 @@ class LocalSearch:
                     break
                 before = self.tree.cost
                 old = self.tree.change(member, respond(self.tree, self.graph, member, chains=self.chains))
-                if self.tree.cost > before * (1 - 1e-9):
+                if self.tree.cost < before * (1 - 1e-9):
+                    better = True
+                else:
                     self.tree.change(member, old)
                     self.tree.cost = before
-                else:
-                    better = True
         if self.tree.cost <= self._best_cost:
             self._remember(self.history[-1][0])
 
