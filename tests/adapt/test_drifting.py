@@ -59,6 +59,11 @@ def test_drifting_rates(migrate: Any, planner: str, policy: Policy, chosen: list
     check(chosen, seed, planner=planner, adapt=policy, migrate=migrate)
 
 
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_plans_do_change_while_rates_drift(policy: Policy) -> None:
+    assert sum(check([PATTERNS[0]], seed, planner="greedy", adapt=policy) for seed in range(6)) > 0
+
+
 @pytest.mark.filterwarnings("ignore:with share='maximal'")
 @pytest.mark.parametrize("migrate", ["rebuild", "parallel"])
 @pytest.mark.parametrize("share", SHARES, ids=str)
@@ -71,8 +76,8 @@ def test_drifting_rates_of_patterns_that_share(
     check([*chosen, LIKE_THE_FIRST], seed, share=share, adapt=policy, migrate=migrate)
 
 
-def check(chosen: list[Any], seed: int, **options: Any) -> None:
-    """Events come up to four ticks late, in batches of any size, and now and then a session is restored."""
+def check(chosen: list[Any], seed: int, **options: Any) -> int:
+    """How often a plan was changed. Events come up to four ticks late, in batches of any size, and now and then a session is restored."""
     rng = np.random.default_rng(seed)
     events = drifting(rng)
     table = pa.Table.from_pylist(events)
@@ -93,6 +98,7 @@ def check(chosen: list[Any], seed: int, **options: Any) -> None:
         columns = own_columns(pattern)
         found = [{name: row[name] for name in columns} for row in mine]
         assert canonical(found) == canonical(oracle.rows(pattern, events))
+    return int(session.report().get("adaptation", {"changed": 0})["changed"])
 
 
 def own_columns(pattern: Any) -> list[str]:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import cepheid
 from cepheid.adapt import record
 from cepheid.adapt.policies import Invariant, Policy, Threshold, Unconditional
-from cepheid.local.match import match
+from cepheid.local.match import match, prepare
+from cepheid.local.match import run as run_through
 from tests.contracts.test_engine_is_exact import Case, canonical, cases, expected, schema
 
 POLICIES: list[Policy] = [Unconditional(), Threshold(0.3), Invariant(), Invariant(k=2, distance=0.1),
@@ -136,6 +137,26 @@ def test_how_often_to_look(check_every: Any) -> None:
         assert change["pattern"] == "pattern_1"
 
 
+@pytest.mark.parametrize("migrate", ["rebuild", "parallel"])
+def test_batches_are_no_larger_than_the_time_between_two_looks(migrate: Any) -> None:
+    """Looks are taken between batches, and nobody is asked how large these are to be."""
+    table = drifting([(1, 1, 0.02), (0.02, 1, 1)])
+    engine, table = prepare(PATTERN, table, planner="greedy", adapt=Invariant(), check_every=500, migrate=migrate)
+    session = engine.open()
+    found = run_through(session, table, "ts")
+    report = session.report()["adaptation"]
+    assert report["checks"] >= 22
+    assert report["changed"] > 0
+    assert found.num_rows == match(PATTERN, table).num_rows
+
+
+def test_where_nobody_says_how_often_to_look_batches_are_small_all_the_same() -> None:
+    table, sizes = drifting([(1, 1, 0.02), (0.02, 1, 1)]), dict[bool, list[int]]()
+    for adapt in (False, True):
+        match(PATTERN, table, adapt=adapt, progress=sizes.setdefault(adapt, []).append)
+    assert sizes == {False: [12_000], True: [4_096, 4_096, 3_808]}
+
+
 def test_it_is_counted_how_often_planning_again_gave_the_same_plan() -> None:
     _, report = run(drifting([(1, 1, 0.02), (0.02, 1, 1)]), Unconditional())
     found = report["adaptation"]
@@ -153,6 +174,73 @@ def test_combinations_that_are_counted_while_planning_are_estimating(monkeypatch
     with seconds.spent("planning"):
         assert joint(frozenset("ab")) == joint(frozenset("bc")) == 0.5
     assert (seconds.estimating, seconds.planning) == (2.0, 3.0)
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    ({"order": ["c", "b", "a"]}, "with order=, the plan is the chain that it names, .*: leave order= out"),
+    ({"planner": "pattern_order"}, "with planner='pattern_order', the plan is the same whatever comes"),
+    ({"planner": "dynamic"}, "with planner='dynamic', the plan is the same whatever comes, .* name another one"),
+])  # fmt: skip
+def test_plans_that_are_never_changed_are_said_to_be(options: Any, said: str) -> None:
+    with pytest.warns(UserWarning, match=said):
+        engine = cepheid.Engine([PATTERN], adapt=Unconditional(cautious=False), check_every=100, **options)
+    session = engine.open()
+    session.push(drifting([(1, 1, 0.02)], size=500))
+    assert "adaptation" not in session.report()
+    cepheid.Engine([PATTERN], **options)
+
+
+def test_a_plan_that_is_written_as_the_first_of_several_is_changed_with_them() -> None:
+    """``planner="pattern_order"`` is what a search for common work begins with: there it does change."""
+    other = cepheid.parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 100")
+    sharing = cepheid.Sharing(steps=5)
+    cepheid.Engine([PATTERN, other], planner="pattern_order", share=sharing, adapt=True)
+
+
+def test_where_partitions_are_counted_a_change_is_made_at_once() -> None:
+    """The last events of one that falls silent are never too old, so that an old plan beside would stay for ever."""
+    rng = np.random.default_rng(1)
+    pattern = cepheid.parse("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x PARTITION BY k WITHIN 30 EVENTS")
+    table = drifting([(1, 1, 0.02), (0.02, 1, 1), (1, 1, 0.02)], size=1500)
+    table = table.append_column("k", pa.array(rng.integers(0, 3, len(table)) + (np.arange(len(table)) > 1000)))
+    policy = Unconditional(cautious=False)
+    engine = cepheid.Engine([pattern], planner="greedy", adapt=policy, check_every=250, migrate="parallel")
+    session, matches = engine.open(), 0
+    for start in range(0, len(table), 50):
+        matches += session.push(table.slice(start, 50), watermark=start).num_rows
+        assert not session.changing
+    assert session.report()["adaptation"]["changed"] >= 2
+    assert matches + session.close().num_rows == match(pattern, table).num_rows
+
+
+def test_what_is_known_is_of_the_last_window_however_much_is_kept() -> None:
+    """Without a watermark nothing is too old to be kept."""
+    table = drifting([(1, 1, 1)], size=2000)
+    x = np.where(np.arange(2000) < 1000, 0.0, table["x"].to_numpy())  # the first half holds no condition
+    table = table.set_column(2, "x", pa.array(x))
+    pattern = cepheid.parse("PATTERN SEQ(A a, B b) WHERE a.x + b.x > 1 WITHIN 200")
+    known = []
+    for sends_watermark in (True, False):
+        session = cepheid.Engine([pattern]).open()
+        for start in range(0, 2000, 100):
+            session.push(table.slice(start, 100), watermark=start + 99 if sends_watermark else None)
+        known += [of.selectivity for of in session.estimates().values()]
+    kept, all_kept = (next(iter(of.values())) for of in known)
+    assert 0.4 < kept < 0.6
+    assert all_kept == pytest.approx(kept, abs=0.05)
+
+
+def test_a_branch_that_several_patterns_have_is_changed_once_and_named_after_all() -> None:
+    text = str(PATTERN)
+    patterns = [cepheid.parse(f"NAME {name} {text}") for name in ("one", "two")]
+    table = drifting([(1, 1, 0.02), (0.02, 1, 1)])
+    session = cepheid.Engine(patterns, planner="greedy", adapt=Unconditional(), check_every=500).open()
+    for start in range(0, len(table), 100):
+        session.push(table.slice(start, 100), watermark=start)
+    report = session.report()["adaptation"]
+    assert 0 < report["changed"] == len(report["changes"])
+    assert {change["pattern"] for change in report["changes"]} == {"one, two"}
+    assert len({change["events"] for change in report["changes"]}) == report["changed"]
 
 
 def test_a_time_needs_a_clock() -> None:
@@ -206,3 +294,26 @@ def test_a_snapshot_in_the_middle_of_a_change() -> None:
         session = engine.restore(session.snapshot())
     assert changing > 0
     assert matches + session.close().num_rows == match(PATTERN, table).num_rows
+
+
+@pytest.mark.parametrize("restores", [False, True])
+def test_a_pattern_is_removed_while_a_change_of_its_plan_is_judged(restores: bool) -> None:
+    table = drifting([(1, 1, 0.02), (0.02, 1, 1)], size=2000)
+    patterns = [cepheid.parse(f"NAME one {PATTERN}"), cepheid.parse("NAME two PATTERN SEQ(B b, C c) WITHIN 9")]
+    engine = cepheid.Engine(patterns, share="none", adapt=Unconditional(), check_every=100)
+    session, matches, changed, removed = engine.open(), 0, 0, False
+    for start in range(0, table.num_rows, 50):
+        found = session.push(table.slice(start, 50), watermark=start)["pattern"].to_pylist()
+        matches += found.count("two")
+        now = session.report()["adaptation"]["changed"]
+        if now > changed and not removed and start > 2000:
+            session.remove("one")
+            removed = True
+            blob = session.snapshot()
+            if restores:
+                session = cepheid.Engine(patterns[1:], share="none", adapt=Unconditional(), check_every=100).restore(
+                    blob
+                )
+        changed = now
+    assert removed
+    assert matches + session.close().num_rows == match(patterns[1], table).num_rows

@@ -78,9 +78,9 @@ def test_a_learned_distance_grows_with_changes_that_bring_little() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Invariant(k=0), "k says how many .*: 1 or more; got 0"),
-        (lambda: Invariant(k=1.5), "1 or more; got 1.5"),  # type: ignore[arg-type]
-        (lambda: Invariant(k="1"), "1 or more; got '1'"),  # type: ignore[arg-type]
+        (lambda: Invariant(k=0), "k says how many .*: 1 or more, or None for all; got 0"),
+        (lambda: Invariant(k=1.5), "or None for all; got 1.5"),  # type: ignore[arg-type]
+        (lambda: Invariant(k="1"), "or None for all; got '1'"),  # type: ignore[arg-type]
         (lambda: Invariant(distance=math.nan), "distance is 0 or more"),
         (lambda: Threshold(math.nan), "relative change above 0, .*; got nan"),
         (lambda: Threshold("0.3"), "relative change above 0, .*; got '0.3'"),  # type: ignore[arg-type]

@@ -127,7 +127,7 @@ class Engine:
         >>> engine.output_schema(pyarrow.schema({"ts": "int64", "type": "string", "x": "int32"})).names
         ['pattern', 'start', 'end', 'total']
         """
-        unplanned = replace(self, planner="pattern_order", order=None, share="none", shed=None)
+        unplanned = replace(self, planner="rate", order=None, share="none", shed=None)
         return unplanned.open().prepare(events)
 
     def needed_columns(self, events: pa.Schema) -> list[str]:

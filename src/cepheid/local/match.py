@@ -60,7 +60,8 @@ def match(
     ``cepheid.Invariant()``; ``check_every`` says how often it is asked: after a number of events, after a time such as
     ``"10 minutes"``, or, if not said, so often that it takes about a hundredth of the time. ``migrate`` says how a new
     plan takes over. ``share``: how several patterns share work: ``"none"``, ``"maximal"``, ``"reorder"``, ``"prefix"``
-    or a ``cepheid.Sharing``. None of these changes the result. ``progress`` is called with the number of events of
+    or a ``cepheid.Sharing``. None of these changes the result. ``batch_size``: how many events are pushed at once;
+    where plans follow the data and it is not said, as many as come between two looks. ``progress`` is called with the number of events of
     each batch that is done.
 
     >>> import cepheid

@@ -649,6 +649,9 @@ class Server:
 
     def prepare(self, schema: pa.Schema) -> None: ...
 
+    def push_size(self, most: int) -> int:
+        return most
+
     def push(self, events: pa.Table, watermark: Any = None) -> pa.Table:
         self.events += events.num_rows
         self.types |= set(events["type"].to_pylist())

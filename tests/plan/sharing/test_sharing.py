@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Callable
 from typing import Literal
 
 import pytest
@@ -175,6 +176,22 @@ def test_patterns_are_planned_for_what_is_known_now_those_that_share_nothing_too
     kept = share_plans(branches, now, Sharing(steps=0, plans=plans, descend=False), start=start.plans)
     assert kept.plans == start.plans
     assert kept.cost == pytest.approx(again.history[0][1])
+
+
+def test_where_nothing_costs_anything_the_descent_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["SEQ(A a, B b, C c) WITHIN 9", "SEQ(A a, B b, D d) WITHIN 9", "SEQ(B b, C c, D d) WITHIN 9"]
+    branches = [branch_of(text) for text in texts]
+    start = share_plans(branches, turned(branches, dict.fromkeys("ABCD", 5.0)), Sharing(steps=50))
+    asked = itertools.count()
+    descend = LocalSearch.descend
+
+    def counted(self: LocalSearch, is_over: Callable[[], bool]) -> None:
+        descend(self, lambda: next(asked) > 1_000 or is_over())
+
+    monkeypatch.setattr(LocalSearch, "descend", counted)
+    silent = share_plans(branches, turned(branches, dict.fromkeys("ABCD", 0.0)), Sharing(steps=50), start=start.plans)
+    assert silent.cost == 0
+    assert 0 < next(asked) < 100
 
 
 def test_a_search_from_plans_for_all_has_its_time_after_they_are_read() -> None:
