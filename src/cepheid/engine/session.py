@@ -114,7 +114,7 @@ class Session:
         return found
 
     def push_size(self, most: int) -> int:
-        """How many events to push at once, at the most so many: where plans follow the data, looks are between pushes."""
+        """How many events to push at once, so many at most: looks, where plans follow the data, are between pushes."""
         return most if self._follower is None else self._follower.push_size(most)
 
     def look(self) -> int:

@@ -61,8 +61,8 @@ def match(
     ``"10 minutes"``, or, if not said, so often that it takes about a hundredth of the time. ``migrate`` says how a new
     plan takes over. ``share``: how several patterns share work: ``"none"``, ``"maximal"``, ``"reorder"``, ``"prefix"``
     or a ``cepheid.Sharing``. None of these changes the result. ``batch_size``: how many events are pushed at once;
-    where plans follow the data and it is not said, as many as come between two looks. ``progress`` is called with the number of events of
-    each batch that is done.
+    where plans follow the data and it is not said, as many as come between two looks. ``progress`` is called with the
+    number of events of each batch that is done.
 
     >>> import cepheid
     >>> events = [{"ts": 1, "type": "A", "x": 5}, {"ts": 2, "type": "B", "x": 7}, {"ts": 9, "type": "B", "x": 8}]
