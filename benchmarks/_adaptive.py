@@ -41,7 +41,7 @@ than that at some place of the stream an event makes the most: of a few hundred 
 take, and who has no time to look in a burst has no choice."""
 PLACES, SHORT = (1, 3, 5, 7), 0.5
 """Where the work is looked at, in eighths of the stream, and for how many seconds at each."""
-LIMIT = 4.0
+LIMIT = float(os.environ.get("CEPHEID_SECONDS", "4"))
 """So many seconds a run is measured for: where a plan does not follow, some events can take minutes. A look at the
 statistics is taken some times a second."""
 SILENT = 4
