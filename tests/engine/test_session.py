@@ -301,3 +301,31 @@ def test_types_as_categories() -> None:
 def test_an_engine_that_is_given_text_says_how_to_read_it(patterns: Any) -> None:
     with pytest.raises(TypeError, match=r"takes a list of patterns; got .* cepheid.parse_all"):
         cepheid.Engine(patterns)
+
+
+def test_a_session_keeps_the_functions_that_it_began_with() -> None:
+    sessions = []
+    for least in (1, 3):
+        cepheid.register_function("far_apart", lambda x, y, least=least: y - x >= least, returns="boolean")
+        sessions.append(
+            open_session("PATTERN SEQ(A a, B b) WHERE far_apart(a.ts, b.ts) WITHIN 10 RETURN a.ts AS x, b.ts AS y")
+        )
+        sessions[-1].push(events((1, "A")))
+    cepheid.register_function(
+        "far_apart", lambda x: [str(one) for one in x], returns="string"
+    )  # fits the pattern no more
+    assert [pairs(session.push(events((2, "B"), (4, "B")))) for session in sessions] == [[(1, 2), (1, 4)], [(1, 4)]]
+
+
+def test_a_plan_that_is_changed_keeps_the_functions_too() -> None:
+    cepheid.register_function("sum_of", lambda x, y: x + y, returns="integer")
+    pattern = (
+        "PATTERN SEQ(A a, B b, C c) WHERE sum_of(a.ts, b.ts) = c.ts WITHIN 10 RETURN sum_of(a.ts, c.ts) AS x, b.ts AS y"
+    )
+    session = cepheid.Engine([cepheid.parse(pattern)], planner="pattern_order").open()
+    session.push(events((1, "A"), (2, "B")))
+    cepheid.register_function("sum_of", lambda x: [str(one) for one in x], returns="string")
+    (branch,) = session.plans
+    assert session.change_plans({branch: Join(Leaf("c"), Join(Leaf("b"), Leaf("a")))}) == [branch]
+    assert branch in session.estimates()
+    assert pairs(session.push(events((3, "C"), (4, "C")))) == [(4, 2)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -23,6 +24,7 @@ from cepheid.spark.pack import from_bytes, to_bytes
 from cepheid.spark.part import Job
 from cepheid.spark.record import Record, StateError
 from cepheid.spark.shard import Shard
+from cepheid.spark.task import UserFunction
 from tests.contracts.test_engine_is_exact import Case, canonical, expected, schema
 from tests.strategies import patterns, patterns_with_streams
 
@@ -226,3 +228,20 @@ def test_late_events_are_set_aside() -> None:
 def test_a_state_of_another_format_is_refused() -> None:
     with pytest.raises(StateError, match="another version of Cepheid"):
         Record.from_json('{"format": 99}')
+
+
+def test_each_query_has_functions_of_its_own() -> None:
+    cepheid.register_function("at_least", lambda x, y: y - x >= 1, returns="boolean")
+    pattern = cepheid.parse("PATTERN SEQ(A a, B b) WHERE at_least(a.x, b.x) WITHIN 10 RETURN b.x AS y")
+    stores = [(Store(), replace(job_of([pattern], EVENTS), functions=functions_of(least))) for least in (1, 3)]
+    events = pa.Table.from_pylist([{"ts": 1, "type": "A", "x": 0, "k": "p"}], EVENTS)
+    for store, job in stores:
+        store.push(job, events, None)
+    events = pa.Table.from_pylist([{"ts": 2 + x, "type": "B", "x": x, "k": "p"} for x in (1, 4)], EVENTS)
+    for store, job in stores:
+        store.push(job, events, None)
+    assert [[row["y"] for row in store.rows] for store, _ in stores] == [[1, 4], [4]]
+
+
+def functions_of(least: int) -> tuple[UserFunction, ...]:
+    return (UserFunction("at_least", lambda x, y: y - x >= least, "boolean"),)

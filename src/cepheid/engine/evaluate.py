@@ -12,7 +12,7 @@ from cepheid.engine import operators as ops
 from cepheid.engine.functions import call, like
 from cepheid.engine.vector import Mask, Unit, Vector, constant, nulls
 from cepheid.language import syntax as s
-from cepheid.language.functions import DataType
+from cepheid.language.functions import DataType, find_function
 
 Reference: TypeAlias = s.Attribute | s.Neighbour | s.Aggregate | s.EventRef
 Lookup: TypeAlias = Callable[[Reference], Vector]
@@ -52,8 +52,8 @@ def evaluate(expression: s.Expression, lookup: Lookup, unit: Unit, length: int) 
                 return Vector(DataType.BOOLEAN, ~found.mask())
             case s.Case(cases, otherwise):
                 return _case(cases, otherwise)
-            case s.Call(function, arguments):
-                return call(function, [value(a) for a in arguments])
+            case s.Call(function, arguments, bound=bound):
+                return call(bound or find_function(function), [value(a) for a in arguments])
             case _:
                 assert_never(e)
 

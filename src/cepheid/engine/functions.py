@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,12 +14,14 @@ import pyarrow.compute as pc
 
 from cepheid.engine.operators import choose, compare, negative
 from cepheid.engine.vector import Vector, both_valid, nulls, number
-from cepheid.language.functions import DataType, Function, find_function
+from cepheid.language import syntax as s
+from cepheid.language.functions import SCALARS, DataType, Function, find_function
+from cepheid.pattern.normal import NormalForm
 
 
-def call(name: str, arguments: Sequence[Vector]) -> Vector:
-    function = find_function(name)
+def call(function: Function | None, arguments: Sequence[Vector]) -> Vector:
     assert function is not None, "the checks know every function"
+    name = function.name
     if function.body is not None:
         return _registered(function, arguments)
     if name in _NULL_AWARE:
@@ -184,6 +187,23 @@ def _matrix(vector: Vector, rows: Any, size: int) -> Any:
 
 
 # --- functions of the caller
+
+
+def bound(normal: NormalForm, known: dict[str, Function | None]) -> NormalForm:
+    """A pattern with the functions that are registered now. ``known``: those that stay as they were; it is added to."""
+
+    def change(expression: s.Expression) -> s.Expression:
+        found = s.map_children(expression, change)
+        if isinstance(found, s.Call) and found.function not in SCALARS:
+            name = found.function
+            found = replace(found, bound=known.setdefault(name, find_function(name)))
+        return found
+
+    branches = tuple(branch.map_expressions(change) for branch in normal.branches)
+    if normal.output is None:
+        return replace(normal, branches=branches)
+    output = tuple(replace(item, expression=change(item.expression)) for item in normal.output)
+    return replace(normal, branches=branches, output=output)
 
 
 def _registered(function: Function, arguments: Sequence[Vector]) -> Vector:

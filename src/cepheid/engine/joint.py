@@ -41,7 +41,7 @@ class Links:
     """What order and conditions ask for between the variables of a branch."""
 
     def __init__(self, branch: Branch) -> None:
-        self.conditions = [c for c in branch.conditions if is_tried(c)]
+        self._asked = [c.variables for c in branch.conditions if is_tried(c)]
         self.order = transitive_closure(branch.order)
         self._names = [v.name for v in branch.variables]
         self.tree = cache(self._tree)
@@ -70,7 +70,7 @@ class Links:
         return next(name for name in reversed(self._names) if name in names)
 
     def _within(self, names: frozenset[str]) -> set[frozenset[str]]:
-        return {c.variables for c in self.conditions if c.variables <= names}
+        return {asked for asked in self._asked if asked <= names}
 
     def next_to(self, name: str, others: Collection[str]) -> list[tuple[str, str]]:
         """The order that is left to look at where another variable joins some that are in order: of its neighbours."""
@@ -102,6 +102,7 @@ class Joint:
 
     def __init__(self, branch: Branch, times: Mapping[str, Places], judge: Judge, most: int) -> None:
         self._links = links_of(branch)
+        self._conditions = [c for c in branch.conditions if is_tried(c)]
         self.times = times
         self.judge = judge
         self.most = most
@@ -156,7 +157,7 @@ class Joint:
         for one, two in ((x, y), (y, x)):
             if (one, two) in self._links.order:
                 good &= self.times[one][places[one]] < self.times[two][places[two]]
-        for condition in self._links.conditions:
+        for condition in self._conditions:
             if condition.variables == {x, y}:
                 holds = self.judge(condition, places)
                 if holds is None:
@@ -186,7 +187,7 @@ class Joint:
         passing = np.ones((len(next(iter(good.values()))), len(events)), dtype=np.bool_)
         for x, y in self._links.next_to(last, good):
             passing &= self.times[x][tried[x]] < self.times[y][tried[y]]
-        for condition in self._links.conditions:
+        for condition in self._conditions:
             if last in condition.variables and condition.variables <= set(tried):
                 holds = self.judge(condition, tried)
                 if holds is None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from cepheid.adapt.follower import Follower, checked_migration
 from cepheid.engine.batches import in_one, nothing
 from cepheid.engine.clock import END, Watermark, unit_of
+from cepheid.engine.functions import bound
 from cepheid.engine.ingest import Batch, EventColumns, EventTypes, InputError, without_views
 from cepheid.engine.joiner import FOREVER
 from cepheid.engine.looks import dump_looks, load_looks
@@ -27,6 +28,7 @@ from cepheid.engine.state import State
 from cepheid.engine.tally import CANDIDATES, Tally
 from cepheid.engine.vector import MICROSECONDS
 from cepheid.language import syntax as s
+from cepheid.language.functions import Function
 from cepheid.language.pattern import Pattern
 from cepheid.language.values import Timestamp
 from cepheid.pattern.check import check
@@ -69,6 +71,7 @@ class Session:
         self._unit = MICROSECONDS
         branches = [branch for normal in normals for branch in normal.branches]
         self._types = EventTypes(_types(branches))
+        self._functions: dict[str, Function | None] = {}  # of the caller's, as they were when they were first needed
         self._given: pa.Schema | None = None  # the columns of the events …
         self._schema: pa.Schema | None = None  # … and as they are kept
         self._states: list[State] = []
@@ -390,6 +393,7 @@ class Session:
         normal = normalise(pattern)
         if self._schema is not None:
             self._check((pattern,), self._schema)
+            normal = bound(normal, self._functions)
             if unit_of((*self._normals, normal), self._schema) != self._unit:
                 raise ValueError(
                     f"the pattern {pattern.name!r} has times in nanoseconds, and this session counts microseconds: "
@@ -501,6 +505,7 @@ class Session:
         given, schema = schema, without_views(schema)
         if self._schema is None:
             self._check(self._patterns, schema)
+            self._normals = tuple(bound(normal, self._functions) for normal in self._normals)
             if self._follower is not None and self._follower.looks_by_time and not self._keeps_time(schema):
                 raise InputError(
                     f"check_every is a length of time, and the time column {self._columns.time!r} holds numbers: "

@@ -101,7 +101,7 @@ def register_function(name: str, function: Callable[..., Any], *, returns: str =
 
     ``function`` gets one NumPy array per argument, all of one length, and returns an array of that length. It is not
     asked about rows in which an argument is NULL: the result is NULL there. Registering a name again replaces the
-    function.
+    function for sessions that begin later.
     ``returns`` is one of ``"integer"``, ``"double"``, ``"string"``, ``"boolean"``.
 
     >>> import cepheid, numpy

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
+from cepheid.language.functions import Function
 from cepheid.language.problems import Span
 from cepheid.language.values import Interval, Timestamp
 
@@ -147,10 +148,14 @@ class Case(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """A scalar function; the names of those that come with the language are in upper case."""
+    """A scalar function; the names of those that come with the language are in upper case.
+
+    ``bound``: what the name of a registered function stands for in a session, whatever is registered later.
+    """
 
     function: str
     arguments: tuple[Expression, ...]
+    bound: Function | None = field(default=None, kw_only=True, compare=False, repr=False)
 
 
 _Value: TypeAlias = Literal | EventRef | Attribute | Neighbour | Aggregate | Negative | Arithmetic | Case | Call

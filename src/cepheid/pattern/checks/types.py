@@ -196,7 +196,7 @@ class Typing:
         return result
 
     def _call(self, e: s.Call) -> DataType:
-        function = find_function(e.function)
+        function = e.bound or find_function(e.function)
         if function is None:
             self.problem(
                 f"unknown function '{e.function}'",
