@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,18 @@ def generate(source: Workload, folder: Path) -> None:
     """Write the events of a workload as Parquet files, in the order of time.
 
     A stream takes files in the order in which they were last changed, so each is dated a second after the one before.
+    The folder is there once all of them are.
     """
     table = made(source.workload, source.events, source.arguments)
-    folder.mkdir(parents=True, exist_ok=True)
+    beside = folder.with_name(f"{folder.name}.unfinished")
+    shutil.rmtree(beside, ignore_errors=True)  # of a run that was interrupted
+    beside.mkdir(parents=True)
     size = -(-table.num_rows // source.files)
     for number, start in enumerate(range(0, table.num_rows, size)):
-        path = folder / f"events-{number:05d}.parquet"
+        path = beside / f"events-{number:05d}.parquet"
         pa.parquet.write_table(table.slice(start, size), path)
         os.utime(path, (_LONG_AGO + number, _LONG_AGO + number))
+    beside.rename(folder)
 
 
 def made(workload: str, events: int, arguments: Mapping[str, Any]) -> pa.Table:
