@@ -320,6 +320,19 @@ def test_two_results_in_one_query(stream: Callable[[pa.Schema], Stream]) -> None
         assert sum(step.observedMetrics[name]["matches"] or 0 for step in progress) == 1
 
 
+def test_two_results_with_one_folder_for_late_events(stream: Callable[[pa.Schema], Stream]) -> None:
+    from cepheid.spark import match
+
+    batches = ((20, "A"), (20, "B"), (20, "C")), ((40, NEVER),), ((1, "A"), (2, "C"))
+    source = stream(NUMBERED).write(*(numbered(*batch) for batch in batches))
+    late = source.folder / "late"
+    other = "NAME other PATTERN SEQ(C a, B b) PARTITION BY k WITHIN 10 RETURN a.seq AS a, b.seq AS b"
+    one = match(SIMPLE, source.read(), allowed_lateness=0, shards=1, late_events=late)
+    two = match(other, source.read(), allowed_lateness=0, shards=1, late_events=late, metrics="other/one")
+    source.run(one.union(two))
+    assert sorted(pq.read_table(late)["seq"].to_pylist()) == [1, 2]
+
+
 @pytest.mark.parametrize("type_", ["timestamp_ntz", pytest.param("int", marks=long)])
 def test_other_kinds_of_time(stream: Callable[[pa.Schema], Stream], type_: str) -> None:
     from cepheid.spark import match

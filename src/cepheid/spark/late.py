@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import uuid
 from collections.abc import Iterable, Iterator
@@ -55,8 +56,8 @@ def try_folder(folder: str) -> None:
         ) from error
 
 
-def write_late(folder: str, packed: bytes, batch: str, shard: int) -> None:
-    """One Parquet file for a micro-batch and a shard.
+def write_late(folder: str, packed: bytes, batch: str, shard: int, result: str) -> None:
+    """One Parquet file for a micro-batch and a shard of a result, of which a query may have several.
 
     A micro-batch that is done again writes the same events under the same name: there is never a file too many. It is
     written under another name first, which starts with a dot, so that no reader sees half of it.
@@ -64,7 +65,8 @@ def write_late(folder: str, packed: bytes, batch: str, shard: int) -> None:
     events, _ = from_bytes(packed)
     system, path = _located(folder)
     system.create_dir(path, recursive=True)
-    name = f"late-{batch}-{shard}.parquet"
+    own = hashlib.sha256(result.encode()).hexdigest()[:8]
+    name = f"late-{batch}-{shard}-{own}.parquet"
     hidden = f"{path}/.{name}.{uuid.uuid4().hex}"
     pq.write_table(events, hidden, filesystem=system)
     system.move(hidden, f"{path}/{name}")

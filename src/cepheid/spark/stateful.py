@@ -54,13 +54,15 @@ class ShardProcessor(StatefulProcessor):
     """For each shard: the record, the log and the snapshots that :mod:`cepheid.spark.shard` speaks of.
 
     ``jobs``: by the number of their groups; ``hosts``: how many processes keep live shards on a machine, 0 for the
-    worker itself, None for as many as that machine has cores; ``late``: where late events are written.
+    worker itself, None for as many as that machine has cores; ``late``: where late events are written, and ``name``
+    tells those of several results of a query apart.
     """
 
-    def __init__(self, jobs: Mapping[int, PackedJob], hosts: int | None, late: str | None) -> None:
+    def __init__(self, jobs: Mapping[int, PackedJob], hosts: int | None, late: str | None, name: str) -> None:
         self._jobs = dict(jobs)
         self._wanted_hosts = hosts
         self._late = late
+        self._name = name
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         settle()
@@ -124,7 +126,7 @@ class ShardProcessor(StatefulProcessor):
         assert outcome is not None
         self._write(outcome)
         if self._late is not None and outcome.late is not None:
-            write_late(self._late, outcome.late, _batch(), key)
+            write_late(self._late, outcome.late, _batch(), key, self._name)
         if outcome.wake is not None and (known is None or known["wake"] != outcome.wake):
             self._handle.registerTimer(outcome.wake)
         yield _frame(outcome, restored=restored, seconds=time.perf_counter() - started)

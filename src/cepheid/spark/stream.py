@@ -61,7 +61,7 @@ def match_stream(
     if late_events is not None:
         make_folder(df.sparkSession, late_events)
     _use_rocksdb(df.sparkSession)
-    processor = ShardProcessor(job.jobs(), _hosts(df.sparkSession), late_events)
+    processor = ShardProcessor(job.jobs(), _hosts(df.sparkSession), late_events, metrics)
     pushed = packed.groupBy("shard").transformWithStateInPandas(processor, OUTPUT, "append", "EventTime")
     sums = [F.sum(f"`{name}`").alias(name) for name in COUNTS]
     counted = pushed.observe(metrics, *sums, *(F.max(f"`{name}`").alias(name) for name in HIGHEST))
