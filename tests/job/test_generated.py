@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cepheid.job import parse_job
+from cepheid.job import JobError, parse_job
 from cepheid.job.sources import prepare
 
 TEXT = """
@@ -45,3 +46,15 @@ def test_files_that_were_not_all_written_are_written_again(tmp_path: Path) -> No
     made(tmp_path)
     assert pq.read_table(tmp_path / "state.events").num_rows == 100
     assert {path.name for path in tmp_path.iterdir()} == {"rules.cep", "state.events"}
+
+
+@pytest.mark.parametrize("changed", [{"events": 200}, {"start": "2024-05-18"}])
+def test_a_checkpoint_keeps_its_events(tmp_path: Path, changed: dict[str, Any]) -> None:
+    made(tmp_path)
+    made(tmp_path)
+    with pytest.raises(JobError) as error:
+        made(tmp_path, **changed)
+    (problem,) = error.value.problems
+    assert (problem.field, problem.line) == ("source", 3)
+    assert f"the events in {tmp_path}/state.events were made of" in problem.message
+    assert '"events": 100' in problem.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import shutil
 from collections.abc import Mapping
@@ -16,6 +17,8 @@ from cepheid import workloads
 from cepheid.job.description import Workload
 
 _LONG_AGO = 1_000_000_000
+_DESCRIBED = "_made_of.json"
+"""What the events were made of. Spark does not read files whose names begin like this."""
 
 
 def generate(source: Workload, folder: Path) -> None:
@@ -33,7 +36,22 @@ def generate(source: Workload, folder: Path) -> None:
         path = beside / f"events-{number:05d}.parquet"
         pa.parquet.write_table(table.slice(start, size), path)
         os.utime(path, (_LONG_AGO + number, _LONG_AGO + number))
+    (beside / _DESCRIBED).write_text(_described(source), encoding="utf-8")
     beside.rename(folder)
+
+
+def made_otherwise(source: Workload, folder: Path) -> str | None:
+    """What the events in a folder were made of, if there are any and it is something else."""
+    if not folder.exists():
+        return None
+    path = folder / _DESCRIBED
+    found = path.read_text(encoding="utf-8") if path.exists() else "nothing that is known"
+    return None if found == _described(source) else found
+
+
+def _described(source: Workload) -> str:
+    said = source.model_dump(include={"workload", "events", "arguments", "files"})
+    return json.dumps(said, default=str, sort_keys=True)
 
 
 def made(workload: str, events: int, arguments: Mapping[str, Any]) -> pa.Table:

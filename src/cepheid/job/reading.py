@@ -9,10 +9,12 @@ from pydantic import ValidationError
 
 from cepheid.job.checks import problems_in
 from cepheid.job.columns import column_problems
-from cepheid.job.description import Job, located
+from cepheid.job.description import Job, Workload, located
 from cepheid.job.environment import is_known, resolved, scrubbed
 from cepheid.job.faults import faults_in, found
+from cepheid.job.generated import made_otherwise
 from cepheid.job.problems import FieldProblem, JobError
+from cepheid.job.sources import kept_events
 from cepheid.job.yaml_text import Document, load, path_text
 from cepheid.language.pattern import Pattern, with_names
 from cepheid.language.problems import PatternError, closest
@@ -59,6 +61,8 @@ def parse_job(text: str, *, name: str = "<job>", folder: str | Path = ".", check
         wrong += wrong_for_columns
         if job is not None and not wrong and not any(problem.field.startswith("patterns") for problem in problems):
             problems += _unknown_weights(document, job)
+        if job is not None:
+            problems += _other_events(document, job)
     if problems or wrong or job is None:
         raise JobError(name, problems, wrong)
     return job
@@ -98,6 +102,19 @@ def _unknown_weights(document: Document, job: Job) -> Iterator[FieldProblem]:
             yield FieldProblem(
                 path_text(place), "there is no pattern of that name", hint=near, line=document.line(place)
             )
+
+
+def _other_events(document: Document, job: Job) -> Iterator[FieldProblem]:
+    """A workload whose files a run before has made of something else."""
+    if not isinstance(job.source, Workload) or not is_known(job.checkpoint or ""):
+        return
+    folder = kept_events(job)
+    was = None if folder is None else made_otherwise(job.source, folder)
+    if was is not None:
+        shown = f"{job.place(job.checkpoint or '')}.events"
+        message = f"the events in {shown} were made of {was}, and stay as they are for the life of the checkpoint"
+        hint = "say the same as then, or remove this folder and the checkpoint to start anew"
+        yield FieldProblem("source", message, hint=hint, line=document.line(("source",)))
 
 
 def _read_patterns(document: Document, folder: Path, problems: list[FieldProblem]) -> tuple[list[str], list[Pattern]]:

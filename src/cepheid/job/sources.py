@@ -27,10 +27,14 @@ def prepare(job: Job, scratch: Path) -> None:
 
 
 def _made_up(job: Job, scratch: Path) -> Path:
-    """Where a workload's files are. With a checkpoint they stay beside it: the next run must know them again."""
-    if job.checkpoint is not None and is_local(job.place(resolved(job.checkpoint))):
-        return Path(job.place(resolved(job.checkpoint)) + ".events")
-    return scratch / "events"
+    return kept_events(job) or scratch / "events"
+
+
+def kept_events(job: Job) -> Path | None:
+    """Where a workload's files stay, if there is a checkpoint: beside it, since the next run must know them again."""
+    if job.checkpoint is None or not is_local(job.place(resolved(job.checkpoint))):
+        return None
+    return Path(job.place(resolved(job.checkpoint)) + ".events")
 
 
 def open_events(spark: SparkSession, job: Job, scratch: Path, *, streaming: bool) -> DataFrame:
