@@ -106,3 +106,21 @@ def test_a_type_that_there_is_not() -> None:
     with pytest.raises(UnknownTypeError) as caught:
         columns_in("a INT, b ARRAY<STRUCT<c: NUMBR>>")
     assert (caught.value.column, caught.value.word) == ("b", "NUMBR")
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (("a.x AS `Pattern`",), "'pattern' and 'Pattern' differ in case only"),
+        (("a.x AS low", "b.x AS LOW"), "'low' and 'LOW' differ in case only"),
+        (("a.x AS low", "'a' AS low"), "the column 'low' is int64 in p0 and string in p1"),
+    ],
+)
+def test_columns_that_do_not_go_together(patterns: Path, returned: tuple[str, ...], said: str) -> None:
+    texts = (f"NAME p{n} PATTERN SEQ(A a, B b) WITHIN 1 minute RETURN {item}" for n, item in enumerate(returned))
+    patterns.write_text(";".join(texts), encoding="utf-8")
+    found = problems(patterns.parent, source=source(), events="{type: tpye}")
+    assert set(found) == {"patterns", "events.type"}
+    assert said in found["patterns"]
+    if "case" in said:
+        parse_job(text(source=source(), spark="{settings: {spark.sql.caseSensitive: true}}"), folder=patterns.parent)

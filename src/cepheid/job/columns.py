@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.engine.engine import Engine
-from cepheid.engine.ingest import EventColumns
+from cepheid.engine.ingest import EventColumns, InputError
 from cepheid.job.ddl import TYPES, DdlError, UnknownTypeError, columns_in
 from cepheid.job.description import ddl_of
 from cepheid.job.generated import made
@@ -149,7 +149,12 @@ class _Columns:
             return
         if not self._patterns:
             return
-        names = Engine(tuple(self._patterns), roles).output_schema(schema).names
+        try:
+            names = Engine(tuple(self._patterns), roles).output_schema(schema).names
+        except InputError as error:
+            yield self._problem(("patterns",), str(error))
+            return
+        yield from self._alike(names)
         for field in ("key", "partition_by"):
             said = at(self._values, "sink", field)
             for number, name in enumerate([said] if isinstance(said, str) else said if isinstance(said, list) else ()):
@@ -157,6 +162,19 @@ class _Columns:
                     place: Place = ("sink", field) if isinstance(said, str) else ("sink", field, number)
                     hint = closest(str(name), names) or f"they have {', '.join(names)}"
                     yield self._problem(place, f"matches have no column {name!r}", hint=hint)
+
+    def _alike(self, names: Sequence[str]) -> Iterator[FieldProblem]:
+        """Columns of the matches that Spark takes for the same."""
+        settings = at(self._values, "spark", "settings")
+        if isinstance(settings, Mapping) and str(settings.get("spark.sql.caseSensitive")).lower() == "true":
+            return
+        seen: dict[str, str] = {}
+        for name in names:
+            first = seen.setdefault(name.lower(), name)
+            if first != name:
+                message = f"the columns {first!r} and {name!r} differ in case only, and Spark takes them for one"
+                hint = "another name after AS; or spark: {settings: {spark.sql.caseSensitive: true}}"
+                yield self._problem(("patterns",), message, hint=hint)
 
 
 def _made_up(source: Mapping[str, Any]) -> pa.Schema | None:
