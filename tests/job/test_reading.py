@@ -22,6 +22,7 @@ GOOD = {
     "patterns": "rules.cep",
     "sink": "{format: none}",
 }
+LATE = {"mode": "stream", "sink": "{format: parquet, path: out}", "checkpoint": "state"}
 
 
 def text(**fields: str) -> str:
@@ -255,6 +256,10 @@ def test_all_mistakes_at_once(folder: Path) -> None:
         ({"mode": "stream", "sink": "{format: parquet, path: x}"}, "checkpoint", "needs a checkpoint"),
         ({"mode": "stream", "sink": "{format: csv, path: x, mode: overwrite}"}, "sink.mode", "a stream adds"),
         ({"mode": "stream", "sink": "{format: csv, path: x}", "checkpoint": "x"}, "checkpoint", "the same place as sink.path"),
+        ({**LATE, "engine": "{allowed_lateness: 1 s, late_events: out}"}, "engine.late_events", "the same place as sink.path"),
+        ({**LATE, "engine": "{allowed_lateness: 1 s, late_events: ./state/}"}, "engine.late_events", "the same place as checkpoint"),
+        ({**LATE, "source": "{format: parquet, path: .}", "engine": "{allowed_lateness: 1 s, late_events: .}"},
+         "engine.late_events", "the same place as source.path"),
         ({"spark": "{settings: {driver.memory: 2g}}"}, "spark.settings.driver.memory", "spark.driver.memory"),
         ({"spark": "{master: local, remote: 'sc://x'}"}, "spark.remote", "one of them"),
         ({"import": "no_such_module"}, "import", "cannot be imported"),

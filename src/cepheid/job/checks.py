@@ -133,7 +133,8 @@ def _paths(values: Values, folder: Path) -> Found:
 def _one_place(values: Values, folder: Path) -> Found:
     """What is written and what is read are kept apart."""
     named = {("source", "path"): at(values, "source", "path"), ("sink", "path"): at(values, "sink", "path"),
-             ("checkpoint",): values.get("checkpoint")}  # fmt: skip
+             ("checkpoint",): values.get("checkpoint"),
+             ("engine", "late_events"): at(values, "engine", "late_events")}  # fmt: skip
     seen: dict[str, Place] = {}
     for place, path in named.items():
         if isinstance(path, str):
