@@ -39,12 +39,19 @@ def write(folder: Path, table: pa.Table, files: int) -> None:
         os.utime(path, (10**9 + start + number,) * 2)  # a stream takes the oldest file first
 
 
-def run(folder: Path, sink: str = "{format: none}", *, more: str = "trigger: available_now", **rest: Any) -> Outcome:
+def run(
+    folder: Path,
+    sink: str = "{format: none}",
+    *,
+    engine: str = "allowed_lateness: 1 second",
+    more: str = "trigger: available_now",
+    **rest: Any,
+) -> Outcome:
     text = f"""
 mode: stream
 source: {{format: parquet, path: events, max_files: 1}}
 patterns: rules.cep
-engine: {{allowed_lateness: 1 second}}
+engine: {{{engine}}}
 sink: {sink}
 spark: {{master: "local[1]"}}
 {more}
@@ -162,6 +169,16 @@ def test_what_was_done_until_it_failed(patterns: Path, tmp_path: Path) -> None:
     assert outcome.matches > 0
     assert len(outcome.first) == 20
     assert "Why it failed" in page(outcome)
+
+
+def test_an_error_of_ours_is_said_in_our_words_alone(patterns: Path, tmp_path: Path) -> None:
+    write(tmp_path, made_events(), 1)
+    patterns.write_text("PATTERN AND(A a, B b) WITHIN 1 day", encoding="utf-8")
+    with pytest.raises(RunError) as caught:
+        run(tmp_path, engine="allowed_lateness: 1 second, max_partial_matches: 1")
+    text = str(caught.value)
+    assert "LimitError: more than 1 partial matches over " in text.splitlines()[0]
+    assert not any(word in text for word in ("Traceback", "Streaming Query", "Logical Plan"))
 
 
 def test_events_that_are_gone_are_no_failure(patterns: Path, tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from cepheid.job.description import Job
 from cepheid.job.environment import scrubbed
 
-_STACKS = ("\n\nJVM stacktrace:", "\n\tat org.apache", "\n\tat scala", "\n\tat java")
+_STACKS = ("\n\nJVM stacktrace:", "\n\tat org.apache", "\n\tat scala", "\n\tat java", "\n=== Streaming Query ===")
 
 
 def said(error: Exception, job: Job) -> str:
-    """Without the stack of Java, and without the secrets of the job."""
+    """Without the stack of Java, the plan of the query and the secrets of the job."""
     text = str(error)
     for start in _STACKS:
         text = text.partition(start)[0]

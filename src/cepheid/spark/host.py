@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from cepheid.engine.ingest import InputError
+from cepheid.engine.joiner import LimitError
 from cepheid.language.problems import CepheidError
 from cepheid.spark.keeper import Keeper, Keeping
 
@@ -30,7 +31,7 @@ READY, TAKEN = b"ready\n", b"taken\n"
 ATTEMPTS = 5
 
 
-SAID = (CepheidError, InputError)
+SAID = (CepheidError, InputError, LimitError)
 """Errors that say by themselves what is wrong with a query or its events. Where they come from is of no interest."""
 
 
