@@ -22,6 +22,7 @@ import cepheid
 from cepheid.job import Outcome, RunError, parse_job, run_job
 from cepheid.job.outcome import MicroBatch
 from cepheid.job.report import page
+from cepheid.job.timeline import extent_of
 from tests.spark.long import long
 
 pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
@@ -228,6 +229,20 @@ def test_times_that_are_numbers(patterns: Path, tmp_path: Path) -> None:
     assert outcome.matches == cepheid.match("PATTERN SEQ(A a, B b) WITHIN 5", table).num_rows
     assert outcome.timeline is not None
     assert not outcome.timeline.moments
+
+
+def test_times_without_a_zone_are_drawn_as_they_are(spark: SparkSession) -> None:
+    """Whatever the session's, and also an hour that it does not have: in New York, the clock went from 2 to 3."""
+    times = [dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), dt.datetime(2024, 3, 10, 2, 30, 0, 1)]
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        extent = extent_of(
+            spark.sql(f"SELECT * FROM VALUES (TIMESTAMP_NTZ '{times[0]}'), (TIMESTAMP_NTZ '{times[1]}') AS t(ts)"), "ts"
+        )
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    first, last = ((time - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1) for time in times)
+    assert (extent.first, extent.last, extent.moments) == (first, last, True)
 
 
 @long

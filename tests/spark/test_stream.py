@@ -355,6 +355,24 @@ def test_other_kinds_of_time(stream: Callable[[pa.Schema], Stream], type_: str) 
     assert sorted((row["a"], row["b"]) for _, row in rows) == [(0, 1), (2, 3)]
 
 
+def test_times_that_a_zone_leaps_over(spark: SparkSession, stream: Callable[[pa.Schema], Stream]) -> None:
+    """In New York, the clock went from 2 to 3 in the morning."""
+    from cepheid.spark import match
+
+    events = [{"ts": dt.datetime(2024, 3, 10, 2, minute), "type": kind} for minute, kind in enumerate("AXABB")]
+    source = stream(pa.schema({"ts": pa.timestamp("us"), "type": pa.string()}))
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        source.write(events[:2], events[2:3], events[3:])
+        found = match("PATTERN SEQ(A a, B b) WITHIN 1 hour", source.read(), allowed_lateness="1 second", shards=1)
+        _, progress = source.run(found)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    counted = [step.observedMetrics["cepheid"] for step in progress]
+    assert sum(step["matches"] or 0 for step in counted) == 4
+    assert not any(step["late events"] for step in counted)
+
+
 def test_what_a_stream_needs(spark: SparkSession) -> None:
     from cepheid.spark import match
 

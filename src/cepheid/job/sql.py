@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cepheid.spark.columns import microseconds_of
+
 JSON = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
@@ -46,5 +48,5 @@ def ticks(column: str, type_name: str) -> str:
     if type_name == "timestamp":
         return f"unix_micros({name(column)})"
     if type_name == "timestamp_ntz":
-        return f"unix_micros(CAST({name(column)} AS TIMESTAMP))"
+        return microseconds_of(name(column))
     return name(column)

@@ -93,6 +93,15 @@ def _to_spark(type_: pa.DataType) -> t.DataType:
     return _SPARK[type_]
 
 
+def microseconds_of(column: str) -> str:
+    """SQL for a time without a zone as microseconds since 1970.
+
+    What Spark has for it, ``timestampdiff`` too, takes the time for one of the session's zone, whose clock may leap.
+    """
+    seconds = f"CAST({column} - TIMESTAMP_NTZ '1970-01-01' AS INTERVAL SECOND)"
+    return f"CAST(CAST({seconds} AS DECIMAL(19, 6)) * 1000000 AS BIGINT)"
+
+
 def needed_columns(engine: Engine, normals: Iterable[NormalForm], columns: pa.Schema) -> list[str]:
     """The columns without which the matches would not be the same, in their order.
 

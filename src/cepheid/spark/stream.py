@@ -19,7 +19,7 @@ from cepheid.language.reader import read_length
 from cepheid.language.values import Interval
 from cepheid.pattern.normal import NormalForm
 from cepheid.pattern.normalise import normalise
-from cepheid.spark.columns import arrow_schema, needed_columns, spark_schema
+from cepheid.spark.columns import arrow_schema, microseconds_of, needed_columns, spark_schema
 from cepheid.spark.entrance import entered
 from cepheid.spark.groups import shared_attributes
 from cepheid.spark.late import make_folder
@@ -123,9 +123,8 @@ class _StreamJob:
         if not isinstance(lateness, (str, dt.timedelta)):
             raise ValueError(f"allowed_lateness is text such as '10 seconds', or a timedelta; got {lateness!r}")
         clock = self._named[name]
-        if self._time.tz is None:  # Spark's own way from one kind of timestamp to the other depends on the session
-            since = f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01', c{self._events.get_field_index(name)})"
-            clock = F.timestamp_micros(F.expr(since))
+        if self._time.tz is None:
+            clock = F.timestamp_micros(F.expr(microseconds_of(f"c{self._events.get_field_index(name)}")))
         return frame.withColumn(CLOCK, clock).withWatermark(CLOCK, _interval(lateness))
 
     # --- rows to shards
