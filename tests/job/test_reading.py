@@ -256,6 +256,7 @@ def test_all_mistakes_at_once(folder: Path) -> None:
         ({"mode": "stream", "sink": "{format: parquet, path: x}"}, "checkpoint", "needs a checkpoint"),
         ({"mode": "stream", "sink": "{format: csv, path: x, mode: overwrite}"}, "sink.mode", "a stream adds"),
         ({"mode": "stream", "sink": "{format: csv, path: x}", "checkpoint": "x"}, "checkpoint", "the same place as sink.path"),
+        ({**LATE, "engine": "{allowed_lateness: 1 s, shards: 9601}"}, "engine.shards", "9,600 shards at most"),
         ({**LATE, "engine": "{allowed_lateness: 1 s, late_events: out}"}, "engine.late_events", "the same place as sink.path"),
         ({**LATE, "engine": "{allowed_lateness: 1 s, late_events: ./state/}"}, "engine.late_events", "the same place as checkpoint"),
         ({**LATE, "source": "{format: parquet, path: .}", "engine": "{allowed_lateness: 1 s, late_events: .}"},

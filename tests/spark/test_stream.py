@@ -389,6 +389,9 @@ def test_what_a_stream_needs(spark: SparkSession) -> None:
             match(pattern, frame, allowed_lateness=negative)
     with pytest.raises(ValueError, match="allowed_lateness is 0 or more, got -1"):
         match("PATTERN A a WITHIN 10 RETURN a.x", frame, time="n", allowed_lateness=-1)
+    keyed = "PATTERN SEQ(A a, A b) PARTITION BY x WITHIN 10 seconds"
+    with pytest.raises(ValueError, match=r"9,600 shards at most, got 9,601\. Pass shards="):
+        match(keyed, frame, allowed_lateness="1 second", shards=9601)
     found = match(pattern, frame.withWatermark("ts", "1 second"))
     assert found.isStreaming
     assert found.columns == ["pattern", "start", "end", "x"]

@@ -21,6 +21,7 @@ from cepheid.job.problems import FieldProblem
 from cepheid.job.values import Found, Values, at, mode, texts
 from cepheid.job.yaml_text import Document, Place, path_text
 from cepheid.language.problems import closest
+from cepheid.spark.shard_keys import EVEN
 
 
 def problems_in(document: Document, folder: Path) -> Iterator[FieldProblem]:
@@ -69,6 +70,13 @@ def _lateness(values: Values, folder: Path) -> Found:
     if mode(values) == "stream" and at(values, "engine", "allowed_lateness") is None:
         help_ = "engine: {allowed_lateness: 10 seconds}; the longer, the later matches with NOT come out"
         yield ("engine", "allowed_lateness"), "a stream needs to know how late an event may come", help_
+
+
+def _shards(values: Values, folder: Path) -> Found:
+    shards = at(values, "engine", "shards")
+    if mode(values) == "stream" and isinstance(shards, int) and shards > EVEN:
+        help_ = "as many as there are cores is a good number"
+        yield ("engine", "shards"), f"a stream has {EVEN:,} shards at most, found {shards:,}", help_
 
 
 def _bound(values: Values, folder: Path) -> Found:
@@ -171,6 +179,7 @@ CHECKS: tuple[Callable[[Values, Path], Found], ...] = (
     _variables,
     _stream_only,
     _lateness,
+    _shards,
     _bound,
     _checkpoint,
     _schema,

@@ -32,7 +32,10 @@ def shard_keys(group: int, shards: int) -> list[int]:
     [0, 1, 2, 3]
     """
     if not 1 <= shards <= EVEN:
-        raise ValueError(f"shards is 1 or more, and {EVEN} at most; got {shards}")
+        raise ValueError(
+            f"a stream has {EVEN:,} shards at most, got {shards:,}. Pass shards=, or set spark.sql.shuffle.partitions: "
+            "as many as there are cores is a good number"
+        )
     found: dict[int, int] = {}
     start = 0
     while any(place not in found for place in range(shards)):
