@@ -48,7 +48,9 @@ def test_the_settings_of_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """A master elsewhere keeps what its cluster is set to: the Python of the workers, addresses, memory, the UI."""
     for name in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP"):
         monkeypatch.delenv(name, raising=False)
-    local, said = opened(monkeypatch, spark__master="local[3]")
+    dotted = "spark.hadoop.fs.s3a.bucket.my__bucket.endpoint"
+    local, said = opened(monkeypatch, spark__master="local[3]", **{dotted: "x"})
+    assert local[dotted] == "x"
     assert {"PYSPARK_PYTHON", "SPARK_LOCAL_IP"} <= os.environ.keys()
     assert (local["spark.sql.shuffle.partitions"], said) == ("3", {})
     assert local["spark.driver.memory"] == "6144m"

@@ -32,13 +32,14 @@ def session(name: str = "cepheid", *, cores: int | None = None, **settings: obje
 
     Spark's Python workers are the interpreter that runs now, so that they have what it has. The Java is the one in the
     virtual environment, if set-up put one there, else that of JAVA_HOME or PATH. ``settings`` are Spark's, with ``__``
-    for a dot: ``spark__driver__memory="2g"``; where they say nothing, a shuffle makes a partition for each core, and
-    Spark may use a quarter of the machine's memory. A session that runs already is used as it is, but for ``settings``.
+    for a dot: ``spark__driver__memory="2g"``; names that have dots stay as they are. Where they say nothing, a shuffle
+    makes a partition for each core, and Spark may use a quarter of the machine's memory. A session that runs already is
+    used as it is, but for ``settings``.
 
     With ``spark__master`` it is at that master. On a cluster, the workers' Python, the addresses and the memory are
     those that the cluster is set to; a shuffle makes as many partitions as tasks can run when the session begins.
     """
-    wanted = {key.replace("__", "."): value for key, value in settings.items()}
+    wanted = {key if "." in key else key.replace("__", "."): value for key, value in settings.items()}
     if cores is not None and "spark.master" in wanted:
         raise ValueError(
             f"cores={cores} says how many cores of this machine to use, and so does the master, "
