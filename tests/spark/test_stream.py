@@ -281,6 +281,28 @@ def test_patterns_change_at_a_restart(stream: Callable[[pa.Schema], Stream]) -> 
     assert run(other) == []
 
 
+@long
+@pytest.mark.parametrize("key", ["", "PARTITION BY k"])
+def test_a_pattern_that_comes_back_begins_anew(stream: Callable[[pa.Schema], Stream], key: str) -> None:
+    """Once time has gone on without it, be it alone with its key or not: what it had is not kept, nor gone on with."""
+    from cepheid.spark import match
+
+    source = stream(NUMBERED)
+    stays = f"NAME stays PATTERN SEQ(D a, E b) {key} WITHIN 10 RETURN a.seq AS a, b.seq AS b"
+    leaves = "NAME leaves PATTERN SEQ(A a, NOT(C c), B b) PARTITION BY k WITHIN 100 RETURN a.seq AS a, b.seq AS b"
+    runs = (
+        ((stays, leaves), numbered((50, "A"), (60, "D"))),
+        ((stays,), numbered((57, "C"), (70, NEVER))),
+        ((stays, leaves), numbered((71, "B"), (72, "A"), (73, "B"), (300, NEVER))),
+    )
+    found = []
+    for patterns, events in runs:
+        source.write(events)
+        rows, _ = source.run(match(patterns, source.read(), allowed_lateness=5, shards=1))
+        found += [(row["pattern"], row["a"], row["b"]) for _, row in rows]
+    assert found == [("leaves", 72, 73)]
+
+
 @pytest.mark.parametrize("hosts", [None, 0])
 def test_what_does_not_fit_the_state_is_said_first(
     spark: SparkSession, stream: Callable[[pa.Schema], Stream], hosts: int | None
