@@ -296,9 +296,9 @@ def test_a_pattern_that_comes_back_begins_anew(stream: Callable[[pa.Schema], Str
         ((stays, leaves), numbered((71, "B"), (72, "A"), (73, "B"), (300, NEVER))),
     )
     found = []
-    for patterns, events in runs:
+    for asked, events in runs:
         source.write(events)
-        rows, _ = source.run(match(patterns, source.read(), allowed_lateness=5, shards=1))
+        rows, _ = source.run(match(asked, source.read(), allowed_lateness=5, shards=1))
         found += [(row["pattern"], row["a"], row["b"]) for _, row in rows]
     assert found == [("leaves", 72, 73)]
 
