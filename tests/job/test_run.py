@@ -148,6 +148,13 @@ def test_what_is_known_of_a_run_that_failed(events: pa.Table, patterns: Path, tm
     assert "<svg" in html
 
 
+def test_an_error_of_ours_is_said_in_our_words_alone(events: pa.Table, patterns: Path, tmp_path: Path) -> None:
+    patterns.write_text("PATTERN AND(A a, B b, A c) WITHIN 1 day", encoding="utf-8")
+    with pytest.raises(RunError, match="LimitError: more than 1 partial matches over ") as caught:
+        run(tmp_path, more={"engine": "{max_partial_matches: 1}"})
+    assert not any(word in str(caught.value) for word in ("Traceback", "File ", "\tat "))
+
+
 def test_what_is_not_known_of_a_run_is_no_failure(
     events: pa.Table, patterns: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from cepheid.pattern.normalise import normalise
 from cepheid.spark.columns import arrow_schema, needed_columns, spark_schema
 from cepheid.spark.entrance import entered
 from cepheid.spark.groups import grouped
+from cepheid.spark.plain_errors import plainly
 from cepheid.spark.pushdown import wanted_rows
 from cepheid.spark.routes import EVERYTHING, Key, Route, key_of
 from cepheid.spark.sender import PARCELS, Lane, Sender
@@ -132,10 +133,10 @@ class _Job:
 
     def matched(self, parts: Sequence[_Part]) -> DataFrame:
         sender, rows = self._sender(parts)
-        parcels = rows.mapInArrow(sender.run, PARCELS)
+        parcels = rows.mapInArrow(plainly(sender.run), PARCELS)
         addresses = [address for lane in sender.lanes for address in lane.addresses]
         parcels = parcels.repartition(len(addresses), F.col("part")).sortWithinPartitions("first")
-        return parcels.mapInArrow(self._receiver(parts, sender).run, self._matches)
+        return parcels.mapInArrow(plainly(self._receiver(parts, sender).run), self._matches)
 
     def _sender(self, parts: Sequence[_Part]) -> tuple[Sender, DataFrame]:
         """What packs the rows, and the rows with what it needs to know of them."""

@@ -24,6 +24,7 @@ from cepheid.pattern.normalise import normalise
 from cepheid.pattern.read import parse_all
 from cepheid.spark.columns import arrow_schema, needed_columns, refuse_dates, spark_schema
 from cepheid.spark.groups import shared_attributes
+from cepheid.spark.plain_errors import plain_errors
 from cepheid.spark.task import BATCH, Task, functions_in, registered_functions
 
 NAME = "cepheid_match"
@@ -90,12 +91,16 @@ class TableFunction:
         if not self._rows and self._last is None:
             _refuse_loose_rows(inspect.currentframe())
         self._rows.append(events)
-        return _tuples(self._work.push(self._table())) if len(self._rows) == BATCH else ()
+        return self._found() if len(self._rows) == BATCH else ()
 
     def terminate(self) -> Iterator[tuple[object, ...]]:
         if self._rows:
-            yield from _tuples(self._work.push(self._table()))
+            yield from self._found()
         yield from _tuples(self._work.close())
+
+    def _found(self) -> Iterator[tuple[object, ...]]:
+        with plain_errors():
+            yield from _tuples(self._work.push(self._table()))
 
     def _table(self) -> pa.Table:
         """The rows that came since the last table, as Arrow."""

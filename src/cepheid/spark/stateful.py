@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +15,11 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from cepheid.spark.host import SAID, hosts_here, keeper_of
+from cepheid.spark.host import hosts_here, keeper_of
 from cepheid.spark.keeper import HERE, Keeping, Outcome
 from cepheid.spark.late import write_late
 from cepheid.spark.pack import NOTHING, settle
+from cepheid.spark.plain_errors import plain_errors
 from cepheid.spark.record import check_shards
 from cepheid.spark.shard_keys import group_of
 from cepheid.spark.shedding import DROPPED
@@ -79,7 +79,7 @@ class ShardProcessor(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         packed = [bytes(value) for frame in rows for value in frame["events"] if value != NOTHING]
-        with _plain_errors():
+        with plain_errors():
             yield from self._push(int(key[0]), packed, timerValues)
 
     def handleExpiredTimer(  # noqa: N802
@@ -89,7 +89,7 @@ class ShardProcessor(StatefulProcessor):
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
         if group_of(int(key[0])) in self._jobs:
-            with _plain_errors():
+            with plain_errors():
                 yield from self._push(int(key[0]), [], timerValues)
         else:  # of patterns that are no more
             self._record.clear()
@@ -169,17 +169,6 @@ def _frame(outcome: Outcome, *, restored: bool, seconds: float) -> pd.DataFrame:
     return pd.DataFrame(
         {"packed": matches} | {name: [counts.get(name, 0)] + [0] * (rows - 1) for name in (*COUNTS, *HIGHEST)}
     )
-
-
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Spark shows an error of Python's with the way to it first. Errors that say what is wrong come without it."""
-    try:
-        yield
-    except SAID:
-        if TaskContext.get() is not None:
-            sys.tracebacklimit = 0  # nobody misses it later: a worker ends with its first error
-        raise
 
 
 def _batch() -> str:
