@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern
 from cepheid.plan.planner import PLANNERS
 from cepheid.plan.sharing.plan import Sharing
+from cepheid.shed.strategies import Strategy
 from tests import oracle
 from tests.contracts.test_engine_is_exact import canonical, change_plans, schema
 from tests.strategies import Draw, patterns, patterns_with_streams
@@ -108,7 +110,15 @@ def test_every_way_to_share(case: Case, share: Share, planner: str, data: st.Dat
 
 @given(workloads(), st.sampled_from(MODES), st.data())
 def test_patterns_that_come_and_go(case: Case, share: Share, data: st.DataObject) -> None:
-    """A pattern has the matches whose events all come after it; one that is gone has no more."""
+    for _, mine, wanted, is_exact in come_and_go(case, share, data):
+        assert mine == wanted if is_exact else not set(mine) - set(wanted)
+
+
+def come_and_go(
+    case: Case, share: Share, data: st.DataObject, shed: Strategy | None = None
+) -> Iterator[tuple[Pattern, list[str], list[str], bool]]:
+    """For each pattern its matches, those whose events all came while it was there, and whether they must be equal:
+    not where the pattern goes while some wait for the watermark. With ``shed`` there is any overload."""
     some, events, options = case
     assume(len(events) > 1 and some[0].window is not None and some[0].window.kind is not s.WindowKind.EVENTS)
     columns_ = EventColumns(tie_breaker=options["tie_breaker"])
@@ -116,8 +126,8 @@ def test_patterns_that_come_and_go(case: Case, share: Share, data: st.DataObject
     comes = {str(p.name): data.draw(st.integers(0, len(events) - 1)) for p in some}
     comes["p0"] = 0
     goes = {name: data.draw(st.integers(at + 1, len(events) + 3)) for name, at in comes.items() if name != "p0"}
-    session = Engine([p for p in some if comes[str(p.name)] == 0], columns_, share=share).open()
     there = [p for p in some if comes[str(p.name)] == 0]
+    session = Engine(there, columns_, share=share, shed=shed).open()
     table = pa.Table.from_pylist(events, schema(some[0]))
     order: list[int] = data.draw(st.permutations(range(len(events))))
     tables: list[pa.Table] = []
@@ -129,21 +139,19 @@ def test_patterns_that_come_and_go(case: Case, share: Share, data: st.DataObject
             if goes.get(str(pattern.name)) == place:
                 session.remove(str(pattern.name))
                 there.remove(pattern)
+        if shed is not None:
+            session.overload(data.draw(st.sampled_from([0.0, 0.5, 0.99])))
         if data.draw(st.integers(0, 3)) == 0:
             change_plans(session, data)
         if data.draw(st.integers(0, 2)) == 0:
-            session = Engine(there, columns_, share=share).restore(session.snapshot())
+            session = Engine(there, columns_, share=share, shed=shed).restore(session.snapshot())
         tables.append(session.push(table.take(pa.array([row], pa.int64()))))
     tables.append(session.close())
     for pattern in some:
         name = str(pattern.name)
         until = goes.get(name, len(events))
         wanted = expected(pattern, [events[i] for i in sorted(order[comes[name] : until])], options)
-        mine = found(tables, name, columns[name])
-        if until >= len(events) or _is_monotone(pattern):
-            assert mine == wanted
-        else:  # what waits for the watermark goes with the pattern
-            assert not set(mine) - set(wanted)
+        yield pattern, found(tables, name, columns[name]), wanted, until >= len(events) or _is_monotone(pattern)
 
 
 def _is_monotone(pattern: Pattern) -> bool:

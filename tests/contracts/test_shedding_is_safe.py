@@ -20,7 +20,7 @@ from cepheid.language.pattern import Pattern
 from cepheid.plan.planner import PLANNERS
 from cepheid.shed.strategies import Strategy
 from tests.contracts.test_engine_is_exact import Case, canonical, change_plans, expected, schema
-from tests.contracts.test_sharing_is_exact import MODES, workloads
+from tests.contracts.test_sharing_is_exact import MODES, come_and_go, workloads
 from tests.contracts.test_sharing_is_exact import expected as expected_of
 from tests.contracts.test_sharing_is_exact import found as found_of
 from tests.strategies import patterns, patterns_with_streams
@@ -96,6 +96,18 @@ def test_critical_patterns_lose_nothing(case: Any, share: Any, shed: Strategy, d
         if pattern.critical:
             columns = engine_columns(pattern, table, options)
             assert found_of(found, str(pattern.name), columns) == expected_of(pattern, events, options)
+
+
+@settings(max_examples=60)
+@given(workloads(), st.sampled_from(MODES), strategies, st.data())
+def test_critical_patterns_that_come_and_go_lose_nothing(
+    case: Any, share: Any, shed: Strategy, data: st.DataObject
+) -> None:
+    some, events, options = case
+    some = [replace(pattern, critical=data.draw(st.booleans())) for pattern in some]
+    for pattern, mine, wanted, is_exact in come_and_go((some, events, options), share, data, shed):
+        if pattern.critical:
+            assert mine == wanted if is_exact else not set(mine) - set(wanted)
 
 
 def engine_columns(pattern: Pattern, table: pa.Table, options: dict[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 import cepheid
 from cepheid.engine.joiner import LimitError
-from cepheid.plan.tree import Join, Leaf, search
+from cepheid.plan.tree import Join, Leaf, chain, search
 
 MONOTONE = "PATTERN SEQ(A a, B b) WITHIN 10 RETURN a.ts AS x, b.ts AS y"
 WAITING = "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 10 RETURN a.ts AS x, b.ts AS y"
@@ -267,6 +267,20 @@ def test_a_plan_after_a_search_knows_the_events_of_the_search(first: tuple[str, 
         assert session.change_plans({branch: plan}) == [branch]
     assert pairs(session.push(events((3, "A")))) == [(3, 1)]
     assert pairs(session.push(events((4, "B")))) == [(2, 4), (3, 4)]
+
+
+def test_a_plan_that_would_go_beyond_the_limits_is_not_taken() -> None:
+    """Nothing is left of the nodes that were made for it."""
+    engine = cepheid.Engine(
+        [cepheid.parse("PATTERN SEQ(A a, B b, C c) WITHIN 1000")], planner="dynamic", max_partial_matches=1000
+    )
+    session = engine.open()
+    session.push(events(*((time, "AB"[time % 2]) for time in range(100))))
+    [branch] = session.plans
+    for _ in range(2):
+        assert session.change_plans({branch: chain(["a", "b", "c"])}) == []
+    assert session.push(events((200, "C"))).num_rows == 1275
+    assert session.change_plans({branch: chain(["c", "b", "a"])}) == [branch]
 
 
 @pytest.mark.parametrize("watermark", [1.5, "noon", dt.datetime(2024, 1, 1)])

@@ -409,6 +409,31 @@ def test_a_critical_pattern_takes_over_nothing_that_lacks_something() -> None:
     assert found(0.8) == found(0.0) > 0
 
 
+@pytest.mark.parametrize("events", [("A a", "B b", "C c"), ("A a", "C c", "B b")])
+def test_a_critical_pattern_that_comes_later_keeps_all_that_its_part_is_made_of(events: tuple[str, ...]) -> None:
+    """It takes over the joins of a pattern with a longer window, and could find leaves of a shorter one beside them."""
+    short = "NAME short PATTERN SEQ(A a, C c) WHERE a.x = c.x WITHIN 10"
+    long = f"NAME long PATTERN SEQ({', '.join(events)}) WHERE a.x < c.x WITHIN 20"
+    critical = long.replace("long", "critical").replace("20", "10 NEVER SHED")
+
+    def found(ratio: float) -> int:
+        shed = cepheid.HSpice(observations=10_000)
+        session, count = cepheid.Engine([cepheid.parse(short)], share="maximal", shed=shed).open(), 0
+        for place, part in enumerate(slices(LETTERS, 500)):
+            if place in (5, 8):
+                session.add(long if place == 5 else critical)
+            session.overload(ratio if place >= 20 else 0.0)
+            count += push(session, part)["pattern"].to_pylist().count("critical")
+        shedding = session.shedding()
+        assert bool(shedding["events dropped"] + shedding["pairs dropped"]) == bool(ratio)
+        session.remove("long")
+        left = cepheid.Engine([cepheid.parse(short), cepheid.parse(critical)], share="maximal", shed=shed)
+        assert push(left.restore(session.snapshot()), part).equals(push(session, part))
+        return count
+
+    assert found(0.5) == found(0.0) > 0
+
+
 @pytest.mark.parametrize("name", ["two", "three"])
 def test_patterns_that_come_and_go_between_two_pushes(name: str) -> None:
     first = "NAME one PATTERN SEQ(A a, B b) WITHIN 20"

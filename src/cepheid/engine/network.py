@@ -129,25 +129,33 @@ class Network:
         self.changes += 1
         made: dict[Plan, Node] = {}
         fresh: dict[Node, Tuples] = {}
+        given = {} if numbers is None else dict(zip(nodes(program.plan), numbers, strict=True))
         if self._now:
             for relation in self.relations():
                 relation.purge(self._scope.store.base)
+
+        def place(plan: Plan) -> None:
+            number = given.get(plan)
+            node = self._there(program.keys[plan], window, since, number, whole=program.critical)
+            if node is not None:
+                made.update(_with_those_below(node, plan, program.keys))
+                return
+            if isinstance(plan, Join):
+                place(plan.left)
+                place(plan.right)
+            node = made[plan] = self._made(plan, program, reads, made, window, negations, number)
+            fresh[node] = node.nothing
+            if node.join is not None:
+                fresh[node] = self._tied(node, fresh)
+            elif known is not None:
+                fresh[node] = self._joiner(node).tuples(known(node.columns[0]))
+                node.since = since
+
         try:
-            for place, plan in enumerate(nodes(program.plan)):
-                number = None if numbers is None else numbers[place]
-                node = self._there(program.keys[plan], window, since, number, whole=program.critical)
-                if node is None:
-                    node = self._made(plan, program, reads, made, window, negations, number)
-                    fresh[node] = node.nothing
-                    if node.join is not None:
-                        fresh[node] = self._tied(node, fresh)
-                    elif known is not None:
-                        fresh[node] = self._joiner(node).tuples(known(node.columns[0]))
-                        node.since = since
-                made[plan] = node
+            place(program.plan)
         except BaseException:
             for node in reversed(fresh):
-                if not node.users:
+                if not node.users and node.number in self._nodes:  # it may have gone with one above it
                     self._drop(node)
             raise
         root = made[program.plan]
@@ -414,6 +422,17 @@ class Network:
                 for kept in node.kept.values():
                     self._joiner(node).insert(kept.relation, tuples, kept.probe)
                     kept.relation.settle()
+
+
+def _with_those_below(node: Node, plan: Plan, keys: Mapping[Plan, Hashable]) -> dict[Plan, Node]:
+    """The nodes of a part of a plan. A join brings those that it looks tuples up in; others may have the same keys."""
+    found: dict[Plan, Node] = {plan: node}
+    if isinstance(plan, Join):
+        left, right = node.children
+        if left.key != keys[plan.left]:  # made by a plan with its sides the other way round
+            left, right = right, left
+        found |= _with_those_below(left, plan.left, keys) | _with_those_below(right, plan.right, keys)
+    return found
 
 
 def _access(join: JoinNode, *, left: bool) -> Access:
