@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import cache
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -64,6 +66,54 @@ def test_a_restored_session_sheds_the_same(kind: type[Strategy]) -> None:
         assert straight.report() == broken.report()
     plain = cepheid.Engine([PATTERN]).restore(broken.snapshot())  # shedding can be left out
     assert "shedding" not in plain.report()
+
+
+WORDS = {
+    cepheid.HSpice: {"events from partial matches"},
+    cepheid.ESpice: {"events from windows"},
+    cepheid.PSpice: {"partial matches"},
+    cepheid.WeightedSampling: {"events, at random"},
+}
+
+
+@cache
+def shed_by(place: int) -> tuple[bytes, bytes, dict[str, Any]]:
+    """Of a session in an overload, with one of the strategies: the snapshot, the model alone, and the report."""
+    session = cepheid.Engine([PATTERN], shed=KINDS[place](observations=20_000)).open()
+    for place, part in enumerate(slices(EVENTS)):
+        session.overload(0.5 if place > 6 else 0.0)
+        push(session, part)
+    model = session.shedding_model()
+    assert model is not None
+    return session.snapshot(), model, session.shedding()
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize(("first", "then"), list(permutations(KINDS, 2)))
+def test_another_strategy_goes_on_with_what_was_learned(
+    first: type[Strategy], then: type[Strategy], alone: bool
+) -> None:
+    """And decides by itself: it has other ways to drop work."""
+    snapshot, model, report = shed_by(KINDS.index(first))
+    engine = cepheid.Engine([PATTERN], shed=then(observations=20_000))
+    if alone:
+        session = engine.open()
+        session.prepare(EVENTS.schema)
+        assert session.resume_shedding(model)
+        session.overload(0.5)
+    else:
+        session = engine.restore(snapshot)
+    learned = session.shedding()
+    assert learned["ready"]
+    assert {**learned, "strategy": 0, "drops": 0, "ratio": 0} == {**report, "strategy": 0, "drops": 0, "ratio": 0}
+    later = EVENTS.set_column(0, "ts", pa.compute.add(EVENTS["ts"], EVENTS["ts"][-1]))
+    for part in slices(later)[:10]:
+        push(session, part)
+        assert set(session.shedding()["drops"]) <= WORDS.get(then, set().union(*WORDS.values()))
+    session = engine.restore(session.snapshot())
+    for name in ("pairs dropped", "partial matches dropped", "events dropped"):
+        assert session.shedding()[name] >= report[name]
+    assert session.shedding()["estimated false negatives"] > report["estimated false negatives"]
 
 
 @pytest.mark.parametrize(

@@ -327,7 +327,9 @@ class Shedder:
         return {
             "model": self.model.meta(),
             "lines": [line.key for line in self.model.lines],
+            "strategy": type(self.strategy).__name__,
             "lost": asdict(self.lost),
+            "reckoned": asdict(self.reckoned()),
             "pushes": self._pushes,
             "events": self._thinning.events,
             "latest": self._latest,
@@ -344,17 +346,23 @@ class Shedder:
         runs: Mapping[Key, BranchRun],
         reads: Mapping[Key, dict[str, int]],
     ) -> None:
-        """Go on with what a snapshot has. What was decided stays so until the model is made anew."""
+        """Go on with what a snapshot has. What was decided stays so until the model is made anew.
+
+        Of another strategy, only what it has learned of the stream is of use, not what it has decided.
+        """
         self._look(runs, reads)
-        self.lost.add(Lost(**meta["lost"]))
+        assert self._survey is not None
+        knows = meta["lines"] == [line.key for line in self._survey.lines]
+        goes_on = knows and meta["strategy"] == type(self.strategy).__name__
+        self.lost.add(Lost(**meta["lost" if goes_on else "reckoned"]))
         self._shown = self._shown + arrays["shown"]
         self._pushes, self._thinning.events, self._latest = meta["pushes"], meta["events"], meta["latest"]
-        assert self._survey is not None
-        if meta["lines"] == [line.key for line in self._survey.lines]:
+        if knows:
             known = zip(self._survey.lines, meta["evaluations"], strict=True)
             self._survey.lines = [line.with_work(found) for line, found in known]
             self.model.place(self._survey.lines)
             self.model.load(arrays, meta["model"])
+        if goes_on:
             self._carried = arrays["carried"]
             self._uncounted, self._rows, self._observes, taken = meta["uncounted"]
             self._taken, self._step = Counter(dict(taken)), meta["step"]

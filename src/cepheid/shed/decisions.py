@@ -145,8 +145,7 @@ class Decisions:
             reckoning = Reckoning(then, mine, {int(leaf): count for leaf, count in events})
             past = [[Curve(np.array(work), np.array(loss)) for work, loss in ways] for ways in curves]
             outlook = Outlook(self._strategy, reckoning, self._repetitions, past)
-            while outlook.reckoned < reckoned:
-                outlook.advance(1)
+            outlook.advance(reckoned)
             found[name] = outlook
         self._begun = meta["begun"]
         self._outlook, self._next = found.get("outlook"), found.get("next")
