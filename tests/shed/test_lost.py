@@ -77,6 +77,13 @@ def test_what_the_model_expects_counts_until_the_control_group_has_shown_enough(
     assert Lost(matches=60, beside=60, would_be=50.0, groups=1e9).false_negatives == pytest.approx(0.0)
 
 
+def test_where_events_and_pairs_are_dropped_the_matches_that_both_would_have_cost_count() -> None:
+    """Half of the matches have all of their events, and half of those all of their pairs."""
+    lost = Lost(matches=25, beside=25, both=25.0, would_be=50.0, groups=1e9)
+    assert lost.false_negatives == pytest.approx(75.0)
+    assert Lost(matches=25, beside=25, thinned=75.0).false_negatives == pytest.approx(75.0)
+
+
 def test_time_that_is_not_looked_at_does_not_count() -> None:
     """Else there would seem to be fewer pairs in a window the more rarely pushes are looked at."""
     session = cepheid.Engine([PATTERN], shed=cepheid.HSpice(observations=20_000)).open()

@@ -24,6 +24,13 @@ from tests.shed import simulated
 KINDS = (cepheid.HSpice, cepheid.ESpice, cepheid.PSpice, cepheid.WeightedSampling, cepheid.CostAware)
 EVENTS = simulated.cascades(2500)
 PATTERN = simulated.sequence()
+LETTERS = pa.table(
+    {
+        "ts": np.arange(20_000),
+        "type": np.random.default_rng(1).choice(list("ABCD"), 20_000),
+        "x": np.random.default_rng(2).integers(0, 20, 20_000),
+    }
+)
 
 
 def slices(events: pa.Table, size: int = 200) -> list[pa.Table]:
@@ -256,6 +263,39 @@ def test_runs_are_dropped_whole_where_events_are_selected_step_by_step(strategy:
         assert report["shedding"]["pairs dropped"] > 0
 
 
+@pytest.mark.parametrize("strategy", ["skip_till_next", "strict"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_runs_are_dropped_at_random_before_there_is_a_model_and_by_who_knows_nothing_better(
+    kind: type[Strategy], strategy: str
+) -> None:
+    pattern = cepheid.parse(f"PATTERN SEQ(A a, NOT(D d), KL(B b), C c) USING {strategy} WITHIN 20 RETURN a.ts AS x")
+    full, _, _ = simulated.matches_after(pattern, LETTERS, None, 0.0, batch=500)
+    for ratio, observations in ((0.5, 10**9), (0.2, 1000)):
+        shed = kind(observations=observations)
+        found, report, _ = simulated.matches_after(pattern, LETTERS, shed, ratio, batch=500)
+        shedding = report["shedding"]
+        assert found < full
+        assert shedding["ready"] == (observations < 10**9)
+        assert shedding["estimated false positives"] == 0
+        assert shedding["estimated recall"] == pytest.approx(len(found) / len(full), abs=0.1)
+        if not shedding["ready"]:
+            assert shedding["drops"] == ["events, at random, until there is a model"]
+            assert len(found) == pytest.approx(0.5 * len(full), rel=0.2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("observations", [1000, 10**9])
+def test_what_cannot_be_dropped_is_not_said_to_be(kind: type[Strategy], observations: int) -> None:
+    patterns = [cepheid.parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 20 NEVER SHED")]
+    session = cepheid.Engine(patterns, shed=kind(observations=observations)).open()
+    for part in slices(LETTERS, 500):
+        push(session, part)
+        session.overload(0.5)
+    shedding = session.shedding()
+    assert shedding["drops"] == ["nothing"]
+    assert shedding["events dropped"] + shedding["pairs dropped"] + shedding["partial matches dropped"] == 0
+
+
 def test_a_stream_that_changes_is_learned_anew_while_it_is_shed() -> None:
     """The lag between A and B grows; the control group shows it, though all pairs with that lag are dropped."""
     rng = np.random.default_rng(7)
@@ -400,15 +440,6 @@ def test_an_order_that_is_not_that_of_time_loses_no_more_than_was_reckoned(kind:
     recall = len(found & truth) / len(truth)
     assert recall > 0.5
     assert report["shedding"]["estimated recall"] == pytest.approx(recall, abs=0.2)
-
-
-LETTERS = pa.table(
-    {
-        "ts": np.arange(20_000),
-        "type": np.random.default_rng(1).choice(list("ABCD"), 20_000),
-        "x": np.random.default_rng(2).integers(0, 20, 20_000),
-    }
-)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -164,20 +164,22 @@ class Shedder:
         return taken if self.thinning is None else self.thinning.kept(taken)
 
     def rows_for(self, key: Key, run: BranchRun, taken: dict[int, Rows], thinned: dict[int, Rows]) -> dict[str, Rows]:
-        """For each variable of a run the rows that it gets."""
+        """For each variable of a run the rows that it gets. One that is followed step by step needs all, but at the
+        start."""
         assert self._survey is not None
-        stepwise = run.program.branch.stepwise
-        source = taken if key[0] in self.critical or stepwise else thinned
+        branch, whole = run.program.branch, key[0] in self.critical
+        source = taken if whole or branch.stepwise else thinned
         new = {name: source[place] for name, place in self._reads[key].items()}
+        if branch.stepwise:
+            new[STARTS] = (taken if whole else thinned)[self._reads[key][branch.variables[0].name]]
         gating = self._survey.active
         if gating is not None:
             for name, opening in gating.openings.get(key, {}).items():
-                rows = new[name]
+                opened = STARTS if branch.stepwise else name
+                rows = new[opened]
                 passes = opening.passing(rows, self._store.times(rows)) if len(rows) else None
-                if stepwise:
-                    new[STARTS] = rows if passes is None else rows[passes]
-                elif passes is not None:
-                    new[name] = rows[passes]
+                if passes is not None:
+                    new[opened] = rows[passes]
         return new
 
     def after_joins(self) -> None:
@@ -190,24 +192,21 @@ class Shedder:
     def end(self, found: Mapping[Key, Matches], taken: Mapping[int, Rows]) -> None:
         """After a push in which something was dropped or learned."""
         assert self._survey is not None
-        expected: dict[Key, float] = {}
         found = {key: matches for key, matches in found.items() if key[0] not in self.critical and len(matches)}
         room, counts = rooms(found), COUNTS / CONTROL if self._sheds_pairs else 1.0
         for key, matches in found.items():
             shown, every = matches, float(len(matches))
             if self._drops is not None:
                 self.lost.matches += len(matches)
-                expected[key] = every
                 if self._sheds_pairs:
                     shown, every = self._control(key, matches, self._drops)
-                    expected[key] = every
             if self._observes:
                 weight = float(self.strategy.weights.get(key[0], 1.0))
                 learn_matches(
                     self.model, self._survey, key, self._runs[key], shown, self._store, weight, every, counts, room[key]
                 )
         if self.thinning is not None:
-            self._lost_events(self.thinning, expected)
+            self._lost_events(self.thinning, {key: len(matches) for key, matches in found.items()})
         self._uncounted += 1
         self._rows += sum(map(len, taken.values()))
         if self._uncounted >= TOGETHER or self._rows >= MANY:
@@ -223,14 +222,17 @@ class Shedder:
         np.add.at(self._shown, shown.anchors % len(self._shown), shown.each)
         return shown.matches, every
 
-    def _lost_events(self, thinning: Thinning, expected: Mapping[Key, float]) -> None:
+    def _lost_events(self, thinning: Thinning, found: Mapping[Key, int]) -> None:
         """Where events were dropped at random."""
         assert self._survey is not None
         self.lost.events, thinning.dropped = self.lost.events + thinning.dropped, 0
         for key, run in self._runs.items():
-            if key[0] not in self.critical and not run.program.branch.stepwise:
+            if key[0] not in self.critical:
                 whole = self._survey.whole[key]
-                self.lost.add(thinning.lost(key, run, self._reads[key], whole, expected.get(key, 0.0)))
+                lost = thinning.lost(key, run, self._reads[key], whole, found.get(key, 0))
+                if self._sheds_pairs:
+                    lost.thinned, lost.both = 0.0, lost.thinned
+                self.lost.add(lost)
 
     def _count(self) -> None:
         """Read the gates: what was seen since they were last read."""
@@ -305,7 +307,7 @@ class Shedder:
     @property
     def kind(self) -> str:
         """What it drops now."""
-        return "nothing" if self._drops is None else self._drops.kind
+        return self._drops.kind if self._drops is not None and self._drops.any else "nothing"
 
     # --- snapshots
 

@@ -63,6 +63,16 @@ class StepwiseRun(BranchRun):
     def own_tallies(self) -> list[Tally]:
         return [self._steps, *self.negations.tallies.values(), self.waiting_tally, self._past]
 
+    @property
+    def bound(self) -> list[int]:
+        """How many runs have bound each of the variables."""
+        return list(self._steps.steps.values())
+
+    @property
+    def evaluated(self) -> int:
+        """How many times a condition was evaluated for it."""
+        return self._steps.evaluations
+
     # --- one push
 
     def push(self, new: dict[str, Rows], watermark: Watermark | None) -> Matches:

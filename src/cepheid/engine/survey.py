@@ -16,6 +16,7 @@ from cepheid.engine.network import Network, Node
 from cepheid.engine.program import BranchProgram, a_row, first_column
 from cepheid.engine.run import BranchRun
 from cepheid.engine.stage import Stage
+from cepheid.engine.stepwise import StepwiseRun
 from cepheid.engine.store import RowStore
 from cepheid.plan.tree import Search
 from cepheid.shed.drops import ALL, CONTROL, EACH_PAIR, SAME_LEFT, Drops
@@ -29,6 +30,8 @@ COMPARED, EVALUATED = 0.5, 6.0
 """The work of a condition that a join compares, and of one that is evaluated behind it, in candidates."""
 TURN, EXPRESSION = 2_500.0, 12_500.0
 """The work of a join in a push in which it has candidates, however few; and of each condition evaluated behind it."""
+BOUND = 20.0
+"""The work of finding the next event of a run that is followed step by step."""
 
 
 @dataclass
@@ -59,8 +62,8 @@ class Survey:
     ``line_of``: of each node. ``anchors``: the event of a node's tuples that says whether they are in the control
     group. ``opened``: by run, the variables whose events are dropped before the run gets them. ``needed``: the leaves
     whose events someone needs all. ``spared``: the nodes of critical patterns. ``whole``: by run, the variables that
-    have their events from such a node, and so all of them. ``repetitions``: of each leaf whose events may be dropped,
-    how many variables would lose some.
+    get all of their events, as those that have them from such a node. ``repetitions``: of each leaf whose events may be
+    dropped, how many variables would lose some.
     """
 
     network: Network
@@ -257,7 +260,10 @@ class Survey:
         """What a pair makes of work, where that has been counted."""
         for place, line in enumerate(self.lines):
             run = self.works.get(place)
-            if run is not None:
+            if isinstance(run, StepwiseRun):
+                work = BOUND * sum(run.bound) + EVALUATED * run.evaluated
+                self.lines[place] = line.with_work(max(1.0, work / max(run.bound[0], 1)))
+            elif run is not None:
                 events = max(sum(model.events.get(leaf, 0.0) for leaf in {line.leaf}), 1.0)
                 self.lines[place] = line.with_work(max(1.0, min(run.work / events, 1e6)))
         model.lines = list(self.lines)
@@ -292,7 +298,7 @@ def survey(
         places = Places.of(run.program.window, run.step, BINS)
         found.whole[key] = _whole(run, reads[key], found.spared)
         for name, leaf in reads[key].items():
-            if not kept and not run.program.branch.stepwise and name not in found.whole[key]:
+            if not kept and name not in found.whole[key]:
                 found.repetitions[leaf] = found.repetitions.get(leaf, 0) + 1
         if run.program.branch.stepwise or isinstance(run.program.plan, Search):
             names = [v.name for v in run.program.branch.variables]
@@ -321,6 +327,8 @@ def survey(
 
 
 def _whole(run: BranchRun, reads: Mapping[str, int], spared: Collection[int]) -> frozenset[str]:
+    if run.program.branch.stepwise:  # only which runs begin is for shedding to say
+        return frozenset(reads) - {run.program.branch.variables[0].name}
     leaves = {node.leaf for node in run.cores[0].nodes if node.join is None and node.number in spared}
     return frozenset(name for name in run.program.planned if reads[name] in leaves)
 

@@ -68,7 +68,8 @@ class Thinning:
         for variable in run.program.branch.variables:
             if variable.name not in whole:
                 there *= 1.0 - self._thin.get(reads[variable.name], 0.0)
-        part = max((self._thin.get(reads[n.name], 0.0) for n in run.program.branch.negations), default=0.0)
+        negated = (n.name for n in run.program.branch.negations if n.name not in whole)
+        part = max((self._thin.get(reads[name], 0.0) for name in negated), default=0.0)
         rejected = _rejected(run) - self._rejected.get(key, 0) if part else 0
         return Lost(
             thinned=matches * (1.0 / there - 1.0),

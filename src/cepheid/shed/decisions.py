@@ -102,11 +102,8 @@ class Decisions:
         return found
 
     def _random(self, ratio: float) -> Drops:
-        nothing = np.zeros(self._shape, dtype=np.int64)
-        if not self._shape[0]:
-            return Drops("nothing", nothing)
         thin = dict.fromkeys(self._repetitions, min(ratio, MOST))
-        return Drops("events, at random, until there is a model", nothing, thin=thin)
+        return Drops("events, at random, until there is a model", np.zeros(self._shape, dtype=np.int64), thin=thin)
 
     # --- snapshots
 

@@ -33,3 +33,8 @@ class Drops:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pairs", bool(self.levels.any()))
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything that may be dropped."""
+        return self.pairs or any(self.thin.values())

@@ -22,6 +22,7 @@ class Lost:
     partial_matches: int = 0
     matches: int = 0  # that were found in the meantime, by patterns that may be shed
     thinned: float = 0.0  # matches that are missing because events were dropped at random
+    both: float = 0.0  # the same where pairs were dropped as well, for the matches that were found
     chances: float = 0.0  # that a match is found nevertheless, one after the other …
     thinnings: int = 0  # … and how many these are
     foregone: float = 0.0  # matches that dropped pairs would have come to
@@ -38,7 +39,8 @@ class Lost:
     @property
     def false_negatives(self) -> float:
         by_control = max(self.would_be - self.beside, 0.0)
-        return self.thinned + (self.groups * by_control + ENOUGH * self.foregone) / (self.groups + ENOUGH)
+        missed = (self.groups * by_control + ENOUGH * self.foregone) / (self.groups + ENOUGH)
+        return missed + self.thinned + self.both * (1.0 + missed / max(self.beside, 1))
 
     def report(self) -> dict[str, float]:
         right = max(self.matches - self.false_positives, 0.0)

@@ -124,7 +124,9 @@ class Ways:
         return Way("events, at random", EACH_PAIR, parts)
 
     def more(self, way: Way, share: float) -> Way:
-        """So much of a way, and from all leaves events at random."""
+        """So much of a way, and from all leaves events at random; all of it, where there are none to be dropped."""
+        if not self._repetitions:
+            return way
         base, _ = way.parts(np.array([share]))
 
         def parts(shares: Numbers) -> tuple[Numbers, Thin]:
