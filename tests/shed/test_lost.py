@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -82,6 +83,65 @@ def test_where_events_and_pairs_are_dropped_the_matches_that_both_would_have_cos
     lost = Lost(matches=25, beside=25, both=25.0, would_be=50.0, groups=1e9)
     assert lost.false_negatives == pytest.approx(75.0)
     assert Lost(matches=25, beside=25, thinned=75.0).false_negatives == pytest.approx(75.0)
+
+
+def thinned(text: str, table: pa.Table, ratio: float) -> tuple[set[Any], set[Any], dict[str, Any]]:
+    """Of events that are dropped at random, as there is no model: the matches, what is found of them, and the report."""
+    found = []
+    for share in (0.0, ratio):
+        session = cepheid.Engine([cepheid.parse(text)], shed=cepheid.HSpice(observations=10**9)).open()
+        session.overload(share)
+        parts = [table.slice(start, 300) for start in range(0, table.num_rows, 300)]
+        matches = [session.push(part, watermark=part["ts"][0]) for part in parts]
+        rows = pa.concat_tables([*matches, session.close()]).to_pylist()
+        found.append({str(row) for row in rows})
+    return found[0], found[1], session.shedding()
+
+
+def letters(weights: dict[str, float], count: int = 20_000) -> pa.Table:
+    types = np.random.default_rng(4).choice(list(weights), count, p=list(weights.values()))
+    return pa.table({"ts": np.arange(count), "type": types})
+
+
+@pytest.mark.parametrize("ratio", [0.3, 0.6])
+@pytest.mark.parametrize(
+    ("pattern", "weights"),
+    [
+        ("SEQ(A a, NOT(N n), B b) WITHIN 8", {"A": 0.4, "B": 0.4, "N": 0.2}),
+        ("SEQ(A a, NOT(N n), B b) WITHIN 40", {"A": 0.2, "B": 0.2, "N": 0.6}),
+        ("SEQ(A a, NOT(N n), KL(B b, 1, 2)) WITHIN 10", {"A": 0.4, "B": 0.4, "N": 0.2}),
+        ("SEQ(A a, NOT(M m), NOT(N n), B b) WITHIN 15", {"A": 0.3, "B": 0.3, "M": 0.2, "N": 0.2}),
+        ("SEQ(A a, NOT(M m), B b, NOT(N n), C c) WITHIN 15", {"A": 0.3, "B": 0.2, "C": 0.2, "M": 0.2, "N": 0.1}),
+    ],
+)
+def test_a_match_is_made_up_if_all_events_that_strike_it_are_dropped(
+    pattern: str, weights: dict[str, float], ratio: float
+) -> None:
+    truth, found, report = thinned(f"PATTERN {pattern}", letters(weights), ratio)
+    made_up = len(found - truth)
+    assert made_up > 100
+    rel = 0.7 if "C c" in pattern else 0.35  # some are rejected before they are matches
+    assert report["estimated false positives"] == pytest.approx(made_up, rel=rel)
+    assert report["estimated false positives"] <= len(found)
+    assert report["estimated recall"] == pytest.approx(len(found & truth) / len(truth), abs=0.05)
+
+
+@pytest.mark.parametrize("ratio", [0.3, 0.7])
+def test_where_one_event_strikes_each_match_all_that_are_found_are_known_to_be_made_up(ratio: float) -> None:
+    table = pa.table({"ts": np.arange(30_000), "type": np.tile(["A", "N", "B", "X", "X", "X"], 5_000)})
+    truth, found, report = thinned("PATTERN SEQ(A a, NOT(N n), B b) WITHIN 3", table, ratio)
+    assert not truth
+    assert report["estimated false positives"] == pytest.approx(len(found), rel=0.2)
+
+
+@pytest.mark.parametrize("ratio", [0.2, 0.5])
+@pytest.mark.parametrize(
+    "pattern", ["SEQ(A a, KL(B b), C c) WITHIN 12", "SEQ(A a, KL(B b, 2, 3), KL(C c, 1, 2)) WITHIN 8"]
+)
+def test_a_set_is_found_if_all_of_its_events_are_there(pattern: str, ratio: float) -> None:
+    truth, found, report = thinned(f"PATTERN {pattern}", letters({"A": 0.3, "B": 0.4, "C": 0.3}, 6_000), ratio)
+    assert found < truth
+    assert report["estimated recall"] == pytest.approx(len(found) / len(truth), rel=0.25)
 
 
 def test_time_that_is_not_looked_at_does_not_count() -> None:

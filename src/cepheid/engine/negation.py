@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from cepheid.engine.clock import Watermark
-from cepheid.engine.joiner import FOREVER, Joiner, Rows
+from cepheid.engine.joiner import FOREVER, Joiner, LimitError, Rows
 from cepheid.engine.matches import Matches, columns_of
 from cepheid.engine.program import NegationProgram, first_column
 from cepheid.engine.relation import Relation, Tuples
@@ -13,6 +17,8 @@ from cepheid.engine.tally import CANDIDATES, IN_ORDER, Tally
 from cepheid.engine.vector import Mask
 
 REJECTED = "rejected"
+SOME = 128
+"""Of so many matches in a push it is counted how many events strike them."""
 
 
 class Negations:
@@ -29,6 +35,7 @@ class Negations:
         self._length = length
         self._kept = {p.negation.name: Relation(1, keyed=p.probe.key_slot >= 0) for p in programs}
         self.tallies = {p.negation.name: self._tally(p) for p in programs}
+        self._few: dict[str, npt.NDArray[Any]] | None = None
 
     @staticmethod
     def _tally(program: NegationProgram) -> Tally:
@@ -66,19 +73,47 @@ class Negations:
         """The matches for which there is no negated event."""
         for program in self.programs:
             if len(matches):
-                struck = self._struck(matches, program)
-                self.tallies[program.negation.name].steps[REJECTED] += int(struck.sum())
-                matches = matches.take(~struck)
+                matches = matches.take(self._passing(matches, program))
         return matches
 
     def at_first_chance(self, tuples: Tuples, programs: tuple[NegationProgram, ...]) -> Tuples:
         """The partial matches for which no negated event has come yet."""
         for program in programs:
             if len(tuples):
-                struck = self._struck(Matches(program.probe.outer, tuples), program)
-                self.tallies[program.negation.name].steps[REJECTED] += int(struck.sum())
-                tuples = tuples.take(~struck)
+                tuples = tuples.take(self._passing(Matches(program.probe.outer, tuples), program))
         return tuples
+
+    # --- how few events strike
+
+    def count_few(self) -> None:
+        """From now on, count for each variable the matches that are struck by one event, and by two."""
+        self._few = {name: np.zeros(4) for name in self.tallies}
+
+    def few(self, odds: Mapping[str, float]) -> tuple[float, float, float]:
+        """Of what was counted, the matches that are struck by one event of all these variables, and by two; and for
+        those by one the sum of the odds of its variable. Nothing is counted any more."""
+        counted, self._few = self._few or {}, None
+        once = twice = weighed = one = 0.0
+        none = 1.0  # the part that later variables strike with no event; with one: ``one``
+        for name, (single, double, asked, struck) in reversed(counted.items()):
+            passing = 1.0 - struck / max(asked, 1.0)
+            alone = single / max(asked, 1.0) if name in odds else 0.0
+            if name in odds:
+                once, twice = once + single * none, twice + double * none + single * one
+                weighed += odds[name] * single * none
+            none, one = none * passing, alone * none + passing * one
+        return once, twice, weighed
+
+    def _by_few(self, struck: Matches, program: NegationProgram) -> npt.NDArray[Any]:
+        """Of some of the matches that are struck: there may be many pairs."""
+        some = struck.take(slice(None, None, -(-len(struck) // SOME)))
+        try:
+            o, _ = self._strikes(some, program, exists=False)
+        except LimitError:
+            return np.zeros(2)  # by many
+        return np.bincount(np.bincount(o), minlength=3)[1:3] * (len(struck) / len(some))
+
+    # --- which matches
 
     def _bounds(self, matches: Matches, program: NegationProgram) -> tuple[Rows, Rows]:
         """Between which times a negated event can lie, both included."""
@@ -92,6 +127,16 @@ class Negations:
             high = np.minimum(high, times if self._joiner.scope.ties else times - 1)
         return low, high
 
+    def _passing(self, matches: Matches, program: NegationProgram) -> Mask:
+        """Which matches no negated event strikes."""
+        struck = self._struck(matches, program)
+        count = int(struck.sum())
+        self.tallies[program.negation.name].steps[REJECTED] += count
+        if self._few is not None:
+            few = self._by_few(matches.take(struck), program) if count else (0.0, 0.0)
+            self._few[program.negation.name] += [*few, len(matches), count]
+        return ~struck
+
     def _struck(self, matches: Matches, program: NegationProgram) -> Mask:
         """For which matches there is a negated event."""
         scope = self._joiner.scope
@@ -104,16 +149,21 @@ class Negations:
         if not len(chosen) or not len(relation):
             return struck
         some = matches.take(chosen)
-        low, high = self._bounds(some, program)
+        hit, _ = self._strikes(some, program, exists=True)
+        struck[chosen[hit]] = True
+        return struck
+
+    def _strikes(self, matches: Matches, program: NegationProgram, *, exists: bool) -> tuple[Rows, Rows]:
+        """The pairs of a match and an event that strikes it; ``exists``: one for each match may be enough."""
+        relation, scope = self._kept[program.negation.name], self._joiner.scope
+        low, high = self._bounds(matches, program)
         sets = [name for name in scope.kleene if name in matches.variables]
         tally = self.tallies[program.negation.name]
-        exists = not (program.probe.external or sets)
-        o, i = self._joiner.probe(some.tuples, low, high, relation, program.probe, tally, exists=exists)
+        exists = exists and not (program.probe.external or sets)
+        o, i = self._joiner.probe(matches.tuples, low, high, relation, program.probe, tally, exists=exists)
         if sets:
-            o, i = self._unused(some, o, relation.tuples.rows[i, 0], i, sets)
-        o, i = self._joiner.passing(some.tuples, o, relation.tuples, i, program.probe, tally)
-        struck[chosen[o]] = True
-        return struck
+            o, i = self._unused(matches, o, relation.tuples.rows[i, 0], i, sets)
+        return self._joiner.passing(matches.tuples, o, relation.tuples, i, program.probe, tally)
 
     def _unused(self, matches: Matches, o: Rows, rows: Rows, i: Rows, sets: list[str]) -> tuple[Rows, Rows]:
         """Without pairs whose event is in a set of the match."""

@@ -99,7 +99,7 @@ class Shedder:
         if drops is not before or observes != was:
             self._survey.set(self._gating())
         if self.thinning is not None and drops is not None:
-            self.thinning.begin(drops.thin, self._survey.needed, runs)
+            self.thinning.begin(drops.thin, self._survey.needed, runs.values())
 
     @property
     def active(self) -> bool:
@@ -206,7 +206,7 @@ class Shedder:
                     self.model, self._survey, key, self._runs[key], shown, self._store, weight, every, counts, room[key]
                 )
         if self.thinning is not None:
-            self._lost_events(self.thinning, {key: len(matches) for key, matches in found.items()})
+            self._lost_events(self.thinning, found)
         self._uncounted += 1
         self._rows += sum(map(len, taken.values()))
         if self._uncounted >= TOGETHER or self._rows >= MANY:
@@ -222,14 +222,13 @@ class Shedder:
         np.add.at(self._shown, shown.anchors % len(self._shown), shown.each)
         return shown.matches, every
 
-    def _lost_events(self, thinning: Thinning, found: Mapping[Key, int]) -> None:
+    def _lost_events(self, thinning: Thinning, found: Mapping[Key, Matches]) -> None:
         """Where events were dropped at random."""
         assert self._survey is not None
         self.lost.events, thinning.dropped = self.lost.events + thinning.dropped, 0
         for key, run in self._runs.items():
             if key[0] not in self.critical:
-                whole = self._survey.whole[key]
-                lost = thinning.lost(key, run, self._reads[key], whole, found.get(key, 0))
+                lost = thinning.lost(run, self._reads[key], self._survey.whole[key], found.get(key))
                 if self._sheds_pairs:
                     lost.thinned, lost.both = 0.0, lost.thinned
                 self.lost.add(lost)

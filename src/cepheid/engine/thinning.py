@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TypeAlias
+import math
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
 from cepheid.engine.gate import lots
 from cepheid.engine.joiner import Rows
-from cepheid.engine.negation import REJECTED
+from cepheid.engine.matches import Matches
 from cepheid.engine.run import BranchRun
 from cepheid.engine.vector import Mask
 from cepheid.shed.drops import ALL
 from cepheid.shed.lost import Lost
 
-Key: TypeAlias = "tuple[str, int]"
+LEAST = 1e-6
+"""A match stands for no more than a million that had the same chance."""
 
 
 class Thinning:
@@ -27,12 +28,12 @@ class Thinning:
         self._thin: Mapping[int, float] = {}
         self._needed: Collection[int] = ()
         self._mixed: dict[int, Mask] = {}
-        self._rejected: dict[Key, int] = {}
 
-    def begin(self, thin: Mapping[int, float], needed: Collection[int], runs: Mapping[Key, BranchRun]) -> None:
+    def begin(self, thin: Mapping[int, float], needed: Collection[int], runs: Iterable[BranchRun]) -> None:
         """Before a push. ``thin``: of each leaf, the part to drop; ``needed``: the leaves that someone needs all of."""
         self._thin, self._needed, self._mixed = thin, needed, {}
-        self._rejected = {key: _rejected(run) for key, run in runs.items() if run.program.negations}
+        for run in runs:
+            run.negations.count_few()
 
     def thinned(self, masks: dict[int, Mask]) -> dict[int, Mask]:
         """For each leaf, which of the events that it takes it is to get."""
@@ -59,25 +60,26 @@ class Thinning:
         """The rows that those get who do not need all."""
         return {**taken, **{place: taken[place][kept] for place, kept in self._mixed.items() if len(kept)}}
 
-    def lost(self, key: Key, run: BranchRun, reads: Mapping[str, int], whole: Collection[str], matches: float) -> Lost:
-        """Beside so many matches of a run: how many were missed, and how many should have been rejected.
+    def lost(self, run: BranchRun, reads: Mapping[str, int], whole: Collection[str], found: Matches | None) -> Lost:
+        """Beside the matches of a run that were found: how many were missed, and what tells how many of them are none.
 
         ``whole``: the variables that get all of their events even so.
         """
-        there = 1.0
-        for variable in run.program.branch.variables:
-            if variable.name not in whole:
-                there *= 1.0 - self._thin.get(reads[variable.name], 0.0)
-        negated = (n.name for n in run.program.branch.negations if n.name not in whole)
-        part = max((self._thin.get(reads[name], 0.0) for name in negated), default=0.0)
-        rejected = _rejected(run) - self._rejected.get(key, 0) if part else 0
-        return Lost(
-            thinned=matches * (1.0 / there - 1.0),
-            chances=there,
-            thinnings=1,
-            false_positives=rejected * part / (1.0 - part),
-        )
+        branch = run.program.branch
+        there = {v.name: self._there(v.name, reads, whole) for v in branch.variables}
+        lost = Lost(chances=math.prod(there.values()), thinnings=1)
+        if found is not None:
+            chances = np.full(len(found), lost.chances)
+            for name in run.scope.kleene:  # all events of a set
+                sizes = run.sets.sizes(found.columns[name])
+                chances *= there[name] ** (sizes - 1.0)
+            lost.thinned = float((1.0 / np.maximum(chances, LEAST) - 1.0).sum())
+        negated = {n.name: self._there(n.name, reads, whole) for n in branch.negations}
+        odds = {name: (1.0 - left) / left for name, left in negated.items() if left < 1.0}
+        lost.struck_once, lost.struck_twice, lost.odds = run.negations.few(odds)
+        lost.doubtful = len(found) if odds and found is not None else 0
+        return lost
 
-
-def _rejected(run: BranchRun) -> int:
-    return sum(tally.steps.get(REJECTED, 0) for tally in run.negations.tallies.values())
+    def _there(self, name: str, reads: Mapping[str, int], whole: Collection[str]) -> float:
+        """Which part of a variable's events is left."""
+        return 1.0 if name in whole else 1.0 - self._thin.get(reads[name], 0.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 ENOUGH = 128
 """So many independent groups of matches of the control group count as much as the model."""
 
@@ -29,7 +31,10 @@ class Lost:
     would_be: float = 0.0  # all matches, found or not, while pairs were dropped …
     beside: int = 0  # … and those of them that were found
     groups: float = 0.0  # that these came of, if all had as many
-    false_positives: float = 0.0
+    doubtful: int = 0  # matches that were found while negated events of their patterns were dropped …
+    struck_once: float = 0.0  # … and those that were rejected because of one event that was left, …
+    struck_twice: float = 0.0  # … of two,
+    odds: float = 0.0  # and the odds, for each that was rejected because of one, that the event would have been dropped
 
     def add(self, other: Lost) -> None:
         for name, value in vars(other).items():
@@ -37,21 +42,39 @@ class Lost:
                 setattr(self, name, getattr(self, name) + value)
 
     @property
-    def false_negatives(self) -> float:
+    def missed(self) -> float:
+        """Matches that were not found, if those that were are all right."""
         by_control = max(self.would_be - self.beside, 0.0)
         missed = (self.groups * by_control + ENOUGH * self.foregone) / (self.groups + ENOUGH)
         return missed + self.thinned + self.both * (1.0 + missed / max(self.beside, 1))
 
+    @property
+    def false_positives(self) -> float:
+        """Matches whose negated events were all dropped.
+
+        If λ events strike a match on average, and so rλ = λ(1 - p) of those that are left where p are dropped, one is
+        left for e^-rλ·rλ, two for half of that times rλ, and none of one or more for e^-rλ·(1 - e^-pλ).
+        """
+        if not self.struck_once:
+            return 0.0
+        left = max(2.0 * self.struck_twice / self.struck_once, 1e-9)
+        each = -np.expm1(-left * self.odds / self.struck_once) / left
+        return float(min(self.struck_once * each, self.doubtful))
+
+    @property
+    def false_negatives(self) -> float:
+        """Of the missing matches, as many would be none as of those that were found."""
+        return self.missed * (1.0 - self.false_positives / max(self.matches, 1))
+
     def report(self) -> dict[str, float]:
-        right = max(self.matches - self.false_positives, 0.0)
-        missed = self.false_negatives
+        missed = self.missed
         unknown = self.chances / self.thinnings if self.thinnings else 1.0  # where there was no match to tell by
         return {
             "events dropped": self.events,
             "pairs dropped": self.pairs,
             "partial matches dropped": self.partial_matches,
             "matches": self.matches,
-            "estimated false negatives": missed,
+            "estimated false negatives": self.false_negatives,
             "estimated false positives": self.false_positives,
-            "estimated recall": right / (right + missed) if right + missed > 0 else unknown,
+            "estimated recall": self.matches / (self.matches + missed) if self.matches + missed > 0 else unknown,
         }
