@@ -25,17 +25,19 @@ class Watched:
         self._engine = Engine(patterns)
         self.shed = None
         self.pushed: list[pa.Table] = []
+        self.watermarks: list[Any] = []
 
     def open(self) -> Any:
         session = self._engine.open()
         push = session.push
 
-        def watched(events: pa.Table) -> pa.Table:
-            found = push(events)
+        def watched(events: pa.Table, watermark: Any = None) -> pa.Table:
+            found = push(events, watermark)
             self.pushed.append(events)
+            self.watermarks.append(watermark)
             return found
 
-        session.push = watched  # type: ignore[method-assign,assignment]
+        session.push = watched  # type: ignore[method-assign]
         return session
 
     @property
@@ -62,6 +64,21 @@ def test_a_preview_is_taken_where_there_is_one() -> None:
     preview = pa.table({"ts": range(5000), "type": ["A"] * 5000, "x": range(5000)})
     engine = warmed(cepheid.parse("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10"), preview)
     assert sum(part.num_rows for part in engine.pushed) == 2048
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_what_is_old_is_forgotten_where_a_preview_is_in_order(step: int) -> None:
+    preview = pa.table({"ts": list(range(1000))[::step], "type": ["A"] * 1000})
+    engine = warmed(cepheid.parse("PATTERN SEQ(A a, B b) WITHIN 10"), preview)
+    assert [mark and mark.as_py() for mark in engine.watermarks] == ([0, 250, 500, 750] if step > 0 else [None] * 4)
+
+
+def test_a_limit_on_partial_matches_is_for_real_events() -> None:
+    """The first of a replay are pushed at once here, and later as they come."""
+    events = pa.table({"ts": range(3000), "type": ["A", "B"] * 1500})
+    engine = cepheid.Engine([cepheid.parse("PATTERN SEQ(A a, B b, C c) WITHIN 300")], max_partial_matches=1000)
+    for preview in (events, events.take(np.random.default_rng(1).permutation(events.num_rows))):
+        warm_up(engine, engine.patterns, preview, EventColumns())
 
 
 def test_attributes_that_are_text_are_guessed_too() -> None:

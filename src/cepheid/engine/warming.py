@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.engine import gate
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns
+from cepheid.engine.joiner import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.functions import SCALARS
 from cepheid.language.pattern import Pattern
@@ -24,27 +27,30 @@ GUESSES = (pa.float64(), pa.string())
 def warm_up(engine: Engine, patterns: Sequence[Pattern], preview: pa.Table | None, columns: EventColumns) -> None:
     """Push the preview, or some made-up events, into a session that nobody sees."""
     if preview is not None and preview.num_rows:
-        _push(engine, preview.slice(0, WARM_UP))
+        _push(engine, preview.slice(0, WARM_UP), columns.time)
         return
     if any(isinstance(node, s.Call) and node.function not in SCALARS for p in patterns for node in _expressions(p)):
         return  # a function of the caller's is for real events
     schemas = [_guessed(patterns, columns, guess) for guess in GUESSES] if preview is None else [preview.schema]
     for schema in schemas:
         try:
-            _push(engine, made_up(patterns, schema, columns))
+            _push(engine, made_up(patterns, schema, columns), columns.time)
         except (CepheidError, pa.ArrowException):
             continue  # a guess that is wrong, or a column that nothing can be made up for: the first push takes longer
         return
 
 
-def _push(engine: Engine, events: pa.Table) -> None:
+def _push(engine: Engine, events: pa.Table, time: str) -> None:
     if engine.shed is not None:
         gate.warm_up()
     session = engine.open()
+    times = events[time]
+    in_order = pc.all(pc.less_equal(times[:-1], times[1:])).as_py() is not False
     size = -(-events.num_rows // 4)
-    for place in range(0, events.num_rows, size):
-        session.push(events.slice(place, size))
-    session.close()
+    with suppress(LimitError):  # for the first events of a stream to run into, not for those that nobody sees
+        for place in range(0, events.num_rows, size):
+            session.push(events.slice(place, size), watermark=times[place] if in_order else None)
+        session.close()
 
 
 def made_up(patterns: Sequence[Pattern], schema: pa.Schema, columns: EventColumns) -> pa.Table:
