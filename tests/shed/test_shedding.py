@@ -147,6 +147,24 @@ def test_no_strategy_is_better_than_the_one_that_chooses(
         assert found["CostAware"] >= best - 0.04, found
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_asks_changes_nothing(kind: type[Strategy]) -> None:
+    """Events that wait for one that can complete a match are left in one push with it."""
+    engine = cepheid.Engine([PATTERN], shed=kind(observations=5_000))
+    straight, asked = engine.open(), engine.open()
+    for place, part in enumerate([*slices(EVENTS.slice(0, 1500)), *slices(EVENTS.slice(1500), 2)]):
+        for session in (straight, asked):
+            session.overload(0.5 if place > 7 else 0.0)
+        if place % 2 == 0:
+            asked.shedding()
+            asked.shedding_model()
+        if place % 40 == 0:
+            asked = engine.restore(asked.snapshot())
+        assert push(straight, part).equals(push(asked, part))
+    assert straight.shedding() == asked.shedding()
+    assert straight.report() == asked.report()
+
+
 def test_shedding_is_reported_alone_too() -> None:
     session = cepheid.Engine([PATTERN], shed=cepheid.PSpice(observations=20_000)).open()
     for place, part in enumerate(slices(EVENTS)):

@@ -31,6 +31,10 @@ class Postponed:
     def __len__(self) -> int:
         return self._rows
 
+    @property
+    def events(self) -> list[pa.RecordBatch]:
+        return [batch.events for batch in self._batches]
+
     def takes(self, batch: Batch) -> bool:
         """Put these events aside, if they complete no match: nothing that could come last is newer than they."""
         first, newest = batch.span

@@ -180,7 +180,7 @@ class Session:
 
         A part's ``steps`` are its funnel: how many candidates there were, how many were in order and in the window,
         how many satisfied each condition after the other. ``kept`` partial matches wait for more events now, ``peak``
-        is the most there were after a push.
+        is the most there were after a push. Events that were put aside, as they complete no match, are pushed first.
         """
         self._catch_up()
         patterns = [
@@ -207,11 +207,11 @@ class Session:
     def shedding(self) -> dict[str, Any]:
         """What was dropped and what that cost: ``report()["shedding"]`` without the rest, for who asks often.
 
-        Empty in a session without a strategy.
+        Empty in a session without a strategy. Events that were put aside, as they complete no match, are left so: to ask
+        changes nothing of what is dropped.
         """
         if self._shed is None:
             return {}
-        self._catch_up()
         shedders = [state.shedder for state in self._states if state.shedder is not None]
         lost = Lost()
         for shedder in shedders:
@@ -229,7 +229,6 @@ class Session:
 
         It is for sessions that are made again by pushing their events again: :meth:`resume_shedding` takes it.
         """
-        self._catch_up()
         shedders = [state.shedder for state in self._states if state.shedder is not None]
         if not any(shedder.model.ready for shedder in shedders):
             return None
@@ -440,7 +439,6 @@ class Session:
 
     def snapshot(self) -> bytes:
         """The state as bytes; :meth:`Engine.restore` goes on exactly there."""
-        self._catch_up()
         meta = {
             **self._what(),
             "columns": [self._columns.time, self._columns.type, self._columns.tie_breaker],

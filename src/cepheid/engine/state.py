@@ -30,7 +30,7 @@ from cepheid.engine.program import EVERY, BranchProgram, FieldTable, LeafProgram
 from cepheid.engine.run import BranchRun, Setting
 from cepheid.engine.sets import Sets
 from cepheid.engine.shedding import Shedder
-from cepheid.engine.snapshot import Arrays, below, plan_from_json, prefixed
+from cepheid.engine.snapshot import Arrays, below, from_array, plan_from_json, prefixed, to_array
 from cepheid.engine.stepwise import StepwiseRun
 from cepheid.engine.tally import PARTIAL, Tally
 from cepheid.engine.vector import Unit
@@ -268,6 +268,8 @@ class State:
             found |= prefixed("positions", self._positions.dump())
         if self.shedder is not None:
             found |= prefixed("shedding", self.shedder.dump())
+        if self._postponed is not None:
+            found["postponed"] = to_array(self.schema, self._postponed.events)
         return found
 
     def load(self, arrays: Arrays, meta: dict[str, Any]) -> None:
@@ -276,6 +278,8 @@ class State:
         self.buffered.load(meta["buffered"])
         if self._postponed is not None:
             self._postponed.latest = meta["latest"]
+            for events in from_array(arrays["postponed"]).to_batches():
+                self._postponed.takes(Batch(events, self._columns, self._unit, self._types))
         for (key, run), elder in zip(self.runs.items(), meta["elders"], strict=True):
             if elder is not None:
                 normal = next(n for n in self.normals if n.name == key[0])
