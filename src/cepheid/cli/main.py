@@ -312,8 +312,9 @@ def stream(
 
     A file comes as fast as it is matched, or with --rate or --speed as fast as is said.
     """
-    from cepheid.cli.stream_options import lateness_from, queue_from, source_from, strategy_from
+    from cepheid.cli.stream_options import lateness_from, source_from, strategy_from
     from cepheid.cli.streaming import run_stream
+    from cepheid.local.stream.queue import size_of
     from cepheid.local.stream.watermark import seconds_of
 
     for module in modules or []:
@@ -328,7 +329,7 @@ def stream(
                 "allowed_lateness": lateness_from(lateness),
                 "run_for": None if run_for is None else seconds_of(run_for, "--for"),
                 "shed": strategy_from(shed, latency_bound, safety, weights, start),
-                **queue_from(queue_size, shed),
+                "queue_size": None if queue_size is None else size_of(queue_size, shed, "--queue-size", "--shed"),
             }
             run_stream(_read_all(patterns), start, output, columns, options, metrics, plot, out, err)
         except ModuleNotFoundError as error:

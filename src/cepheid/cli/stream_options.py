@@ -83,17 +83,6 @@ def _weight(text: str) -> tuple[str, float]:
         ) from None
 
 
-def queue_from(size: int | None, shed: str | None) -> dict[str, int]:
-    """Without an overload to shed, events wait in a queue; with one it is as long as the bound lets it be."""
-    if size is None:
-        return {}
-    if shed is not None:
-        raise ValueError("--queue-size is for a stream that waits; with --shed, the bound says how many events may")
-    if size < 1:
-        raise ValueError(f"--queue-size is 1 event or more, got {size}")
-    return {"queue_size": size}
-
-
 def lateness_from(text: str) -> str | int:
     """
     >>> lateness_from("20"), lateness_from("10 seconds")

@@ -207,8 +207,8 @@ class Session:
     def shedding(self) -> dict[str, Any]:
         """What was dropped and what that cost: ``report()["shedding"]`` without the rest, for who asks often.
 
-        Empty in a session without a strategy. Events that were put aside, as they complete no match, are left so: to ask
-        changes nothing of what is dropped.
+        Empty in a session without a strategy. Events that were put aside, as they complete no match, are left
+        so: to ask changes nothing of what is dropped.
         """
         if self._shed is None:
             return {}

@@ -588,6 +588,12 @@ def test_mistakes() -> None:
         ((EVENTS,), {"sink": Path("x.CSV")}, "lines of JSON"),
         ((EVENTS,), {"queue_size": 0}, "queue_size is 1 event or more, got 0"),
         ((EVENTS,), {"queue_size": "3"}, "queue_size is 1 event or more, got '3'"),
+        ((EVENTS,), {"queue_size": 0, "shed": cepheid.HSpice()}, "queue_size is 1 event or more, got 0"),
+        (
+            (cepheid.Replay(EVENTS, rate=1000),),
+            {"queue_size": 1, "shed": cepheid.HSpice()},
+            "queue_size is for a stream that waits; with shed=, the bound says how many events may",
+        ),
         ((EVENTS,), {"allowed_lateness": "5 seconds"}, "allowed_lateness"),
         ((EVENTS,), {"run_for": "5 events"}, "run_for"),
         ((EVENTS,), {"run_for": "soon"}, "run_for is a positive number of seconds, .*; got 'soon'"),

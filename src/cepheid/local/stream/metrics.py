@@ -150,7 +150,7 @@ class Meter:
             self._each(row)
 
     def _recall(self, estimated: float | None) -> float | None:
-        """A match needs all its events, so each that is left out of the queue may cost one."""
+        """A match needs all its events, so each that is left out of the queue may cost one, as if by itself."""
         if estimated is None or not self.dropped_from_queue:
             return estimated
         return float(estimated * (1 - self.dropped_from_queue / self.events_in) ** self._match_size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from threading import Condition
 from typing import TypeAlias
 
@@ -12,7 +13,24 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.local.match import BATCH
+
 Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+def size_of(size: int | None, shed: object, option: str = "queue_size", shedding: str = "shed=") -> int:
+    """How many events may wait; with an overload to shed, the queue is as long as the bound lets it be.
+
+    >>> size_of(None, None), size_of(100, None)
+    (262144, 100)
+    """
+    if size is None:
+        return 4 * BATCH
+    if not isinstance(size, Integral) or size < 1:
+        raise ValueError(f"{option} is 1 event or more, got {size!r}")
+    if shed is not None:
+        raise ValueError(f"{option} is for a stream that waits; with {shedding}, the bound says how many events may")
+    return int(size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
 from cepheid.adapt.every import CheckEvery
@@ -16,8 +15,8 @@ from cepheid.engine.planning import Share
 from cepheid.engine.sample import estimate_all
 from cepheid.engine.warming import types_of, warm_up
 from cepheid.language.pattern import Pattern, with_names
-from cepheid.local.match import BATCH
 from cepheid.local.stream.metrics import Second
+from cepheid.local.stream.queue import size_of
 from cepheid.local.stream.rejected import OnBadLine
 from cepheid.local.stream.result import StreamResult
 from cepheid.local.stream.runner import Runner
@@ -49,7 +48,7 @@ def run(
     schema: Schema | None = None,
     on_bad_line: OnBadLine = "fail",
     run_for: str | float | None = None,
-    queue_size: int = 4 * BATCH,
+    queue_size: int | None = None,
     planner: str = "auto",
     order: Sequence[str] | None = None,
     statistics: Mapping[Branch, Estimates] | None = None,
@@ -73,9 +72,9 @@ def run(
 
     ``shed``: what to drop when events come faster than they can be matched, such as
     ``cepheid.HSpice(latency_bound="1 second")``; a word such as ``"hspice"`` stands for a strategy as it is if nobody
-    says more. Without it a source that is too fast is held back by a queue of ``queue_size`` events, and nothing is
-    lost. ``allowed_lateness``: how much older than the newest an event may be, such as ``"10 seconds"`` or, where times
-    are numbers, a number. ``run_for``: stop after so many seconds.
+    says more. Without it a source that is too fast is held back by a queue of ``queue_size`` events (262,144 if not
+    said), and nothing is lost. ``allowed_lateness``: how much older than the newest an event may be, such as
+    ``"10 seconds"`` or, where times are numbers, a number. ``run_for``: stop after so many seconds.
     ``each_second`` is called with the metrics of every second. The other options are those of :func:`cepheid.match`.
 
     >>> import cepheid
@@ -93,8 +92,7 @@ def run(
     lateness = 0 if allowed_lateness is None else allowed_lateness
     start = source_of(source, None if schema is None else schema_of(schema), on_bad_line)
     end = sink_of(sink)
-    if not isinstance(queue_size, Integral) or queue_size < 1:
-        raise ValueError(f"queue_size is 1 event or more, got {queue_size!r}")
+    size = size_of(queue_size, shed)
     named = with_names(patterns_in(patterns))
     strategy = None if shed is None else checked_strategy(shed, [str(pattern.name) for pattern in named])
     if strategy is not None and isinstance(start, Replay) and not start.paced:
@@ -127,7 +125,7 @@ def run(
     runner = Runner(
         engine.open(), start, end, columns, shed=strategy, critical=None if everything else types_of(critical),
         match_size=_match_size(named), allowed_lateness=lateness,
-        queue_size=queue_size, run_for=None if run_for is None else seconds_of(run_for, "run_for"),
+        queue_size=size, run_for=None if run_for is None else seconds_of(run_for, "run_for"),
         each_second=each_second,
     )  # fmt: skip
     result = runner.run()
