@@ -18,6 +18,7 @@ from cepheid.engine.kernels.join import PROCESSED, mixed
 from cepheid.engine.learning import REMEMBERED
 from cepheid.plan.tree import Join, Leaf
 from cepheid.shed.drops import ALL, CONTROL
+from cepheid.shed.model import utility
 from cepheid.shed.strategies import Strategy
 from tests.shed import simulated
 
@@ -333,7 +334,7 @@ def test_a_stream_that_changes_is_learned_anew_while_it_is_shed() -> None:
         assert state.shedder is not None
         model = state.shedder.model
         line = next(place for place, line in enumerate(model.lines) if not line.opens)
-        found: list[float] = model.utilities()[line].tolist()
+        found: list[float] = utility(model.worth, model.pairs)[line].tolist()
         return found
 
     for each in slices(part(0, 100), 500):

@@ -25,6 +25,21 @@ PRIOR, FEW = 8.0, 0.01
 """A place with few pairs is judged with so many of its line's average, and with a hundredth of what places have."""
 
 
+def utility(worth: Numbers, pairs: Numbers, prior: float | Numbers = 0.0, mean: float | Numbers = 0.0) -> Numbers:
+    """The utility table (equation 5): the worth of the matches that come of a pair, on average.
+
+    Where a partial match completes at most once, as in the paper, this is the probability that the event belongs to it
+    and it completes. ``prior``: what was seen of few pairs is judged with so many more, of a ``mean`` worth.
+
+    >>> utility(np.array([1.0, 1.0]), np.array([2.0, 0.0])).tolist()
+    [0.5, 0.0]
+    >>> utility(np.array([1.0, 1.0]), np.array([2.0, 0.0]), 8.0, 0.25).tolist()
+    [0.3, 0.375]
+    """
+    every, total = worth + prior * mean, pairs + prior
+    return np.divide(every, total, out=np.zeros_like(every), where=total > 0)
+
+
 @dataclass(frozen=True)
 class ThresholdArray:
     """For each number of pairs to drop from a window, up to which utility they are to be dropped.
@@ -34,8 +49,8 @@ class ThresholdArray:
 
     >>> import numpy as np
     >>> array = ThresholdArray.of(np.array([0.0, 0.5, 0.2]), np.array([2.0, 4.0, 1.0]))
-    >>> [array.at(pairs) for pairs in (1, 2, 3, 4)]
-    [0.0, 0.0, 0.2, 0.5]
+    >>> array.utilities.tolist(), array.dropped.tolist()
+    ([0.0, 0.2, 0.5], [2.0, 3.0, 7.0])
     >>> array.shares(np.array([1.0, 4.0])).T.tolist()
     [[0.5, 0.0, 0.0], [1.0, 0.25, 1.0]]
     """
@@ -54,13 +69,6 @@ class ThresholdArray:
     def total(self) -> float:
         """All pairs of the window."""
         return float(self.dropped[-1]) if len(self.dropped) else 0.0
-
-    def at(self, pairs: float) -> float:
-        """Drop what has this utility or less, and so many pairs are dropped; below all of them where none are."""
-        if pairs <= 0 or not self.total:
-            return -np.inf
-        place = int(np.searchsorted(self.dropped, pairs * (1 - 1e-12)))
-        return float(self.utilities[min(place, len(self.utilities) - 1)])
 
     def shares(self, pairs: Numbers) -> Numbers:
         """Which part of each kind of pairs to drop, the least useful first, so that ``pairs`` of them are dropped.
@@ -142,7 +150,7 @@ class Model:
 
     bins: int
     lines: list[Line] = field(default_factory=list)
-    pairs: Numbers = field(init=False)
+    pairs: Numbers = field(init=False)  # by ``windows``, the paper's virtual window
     completed: Numbers = field(init=False)  # matches that such pairs are in
     worth: Numbers = field(init=False)  # the same, by the weights of their patterns
     odd_worth: Numbers = field(init=False)  # … in every other window
@@ -193,14 +201,10 @@ class Model:
     # --- observations
 
     def saw(self, line: int, bins: Numbers | Bins, each: float = 1.0) -> None:
-        """So many pairs, by place; ``each`` counts for so many."""
+        """So many pairs, by place: events that were processed with partial matches, the paper's contribution
+        observations. ``each`` counts for so many."""
         self.pairs[line] += bins * each
         self.observed += float(bins.sum())
-
-    def saw_pair(self, line: int, place: int) -> None:
-        """An event was processed with a partial match: the paper's contribution observation."""
-        self.pairs[line, place] += 1
-        self.observed += 1
 
     def saw_completed(self, line: int, places: Bins, weight: float = 1.0, count: float = 1.0) -> None:
         """Pairs that matches have come of."""
@@ -234,28 +238,16 @@ class Model:
 
     # --- what it says
 
-    def utilities(self) -> Numbers:
-        """The utility table (equation 5): the worth of the matches that come of a pair, on average.
-
-        Where a partial match completes at most once, as in the paper, this is the probability that the event belongs to
-        it and it completes.
-        """
-        return np.divide(self.worth, self.pairs, out=np.zeros_like(self.worth), where=self.pairs > 0)
-
     def completions(self) -> Numbers:
-        """The same in matches, whatever their pattern's weight.
+        """How many matches come of a pair, on average, whatever their pattern's weight.
 
         A place with few pairs, for its line, is judged by the line: else many matches of a single pair would be
         expected of all that are dropped there. Of a line with no pairs nothing is known, whatever has come of it.
         """
         pairs, completed = (counts.sum(axis=1, keepdims=True) for counts in (self.pairs, self.completed))
         prior = PRIOR + FEW * pairs / np.maximum((self.pairs > 0).sum(axis=1, keepdims=True), 1)
-        found = (self.completed + prior * completed / np.maximum(pairs, 1.0)) / (self.pairs + prior)
+        found = utility(self.completed, self.pairs, prior, completed / np.maximum(pairs, 1.0))
         return np.where(pairs >= 1.0, found, 0.0)
-
-    def virtual_window(self) -> Numbers:
-        """How many times events are processed with partial matches in a window, by line and place."""
-        return self.pairs / max(self.windows, 1e-300)
 
     def promises(self, line: int, of: int, *, in_order: bool) -> Numbers:
         """For each place of a partial match of one line, how many matches come of it there and later, at the join of

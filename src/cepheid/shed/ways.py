@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from cepheid.shed.drops import EACH_PAIR, SAME_LEFT, SAME_RIGHT
-from cepheid.shed.model import PRIOR, Numbers, ThresholdArray
+from cepheid.shed.model import PRIOR, Numbers, ThresholdArray, utility
 from cepheid.shed.reckoning import Reckoning, Thin
 
 NEAR = (1.0, 2.0, 3.0, 2.0, 1.0)
@@ -53,7 +53,7 @@ class Ways:
         """
         each = self._reckoning.downstream()[:, None]
         mean = _mean(self._worth, self._pairs)
-        worth = (self._worth + PRIOR * mean) / (self._pairs + PRIOR)
+        worth = utility(self._worth, self._pairs, PRIOR, mean)
         # An event that opens partial matches has no place among others: where windows slide, it is that in its step.
         opens = np.array([[line.opens] for line in self._reckoning.lines], dtype=np.bool_).reshape(-1, 1)
         utilities = np.where(opens, mean, worth) / np.maximum(each, 1e-300)
@@ -97,7 +97,7 @@ class Ways:
         sheddable = np.array([[not line.kept and not line.opens] for line in lines], dtype=np.bool_).reshape(-1, 1)
         costs = self._reckoning.costs
         mean = _mean(self._worth, costs)
-        promise = (_later(self._worth) + PRIOR * mean) / (_later(costs) + PRIOR)
+        promise = utility(_later(self._worth), _later(costs), PRIOR, mean)
         for place, line in enumerate(lines):
             promise[place, : line.zero + 1] = promise[place, 0]
         by_age = _pairs(promise, np.where(sheddable, costs, 0.0))
