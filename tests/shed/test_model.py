@@ -146,7 +146,8 @@ def test_a_model_is_known_by_many_moments_and_fades_as_they_are_replaced() -> No
     model = Model(4)
     model.place([Line("a", "A")])
     model.saw(0, np.array([8, 8, 8, 8]))
-    model.windows, model.fresh = 40.0, model.matches.room - 1
+    model.passed(40.0)
+    model.fresh = model.matches.room - 1
     model.make()
     assert model.ready
     assert not model.settled

@@ -16,7 +16,7 @@ from cepheid.engine.network import Network
 from cepheid.engine.run import BranchRun
 from cepheid.engine.store import RowStore
 from cepheid.engine.survey import BINS, Survey
-from cepheid.shed.model import Model
+from cepheid.shed.model import Model, Numbers
 
 Key: TypeAlias = "tuple[str, int]"
 
@@ -44,9 +44,12 @@ def some_of(count: int, most: int, turn: int) -> slice:
 
 
 def learn_tuples(
-    model: Model, survey: Survey, network: Network, store: RowStore, *, control: bool, remember: bool
+    model: Model, survey: Survey, network: Network, store: RowStore, left: Numbers, *, control: bool, remember: bool
 ) -> None:
-    """While the new tuples of joins are still there: count them, and ``remember`` how some of them came about."""
+    """While the new tuples of joins are still there: count them, and ``remember`` how some of them came about.
+
+    ``left``: of each line, the part of the tuples that is there although events are dropped at random.
+    """
     for node in network.found:
         line = survey.line_of.get(node.number)
         if line is None:
@@ -56,7 +59,7 @@ def learn_tuples(
             new = new.take(in_control(new.rows[:, survey.anchors[node.number]]))
         if len(new):
             places = survey.places[line].bin_of(new.lo, new.hi)
-            model.born[line] += (COUNTS if control else 1) * np.bincount(places, minlength=BINS)
+            model.born[line] += (COUNTS if control else 1) / left[line] * np.bincount(places, minlength=BINS)
             if remember:
                 some = new.rows[some_of(len(new), TUPLES, model.tuples[line].next)]
                 model.tuples[line].add(survey.paths(node, some, store)[0], len(some))

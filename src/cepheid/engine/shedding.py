@@ -24,7 +24,7 @@ from cepheid.engine.thinning import Thinning
 from cepheid.shed.decisions import STEPS, Decisions
 from cepheid.shed.drops import CONTROL, Drops
 from cepheid.shed.lost import Lost
-from cepheid.shed.model import Model
+from cepheid.shed.model import Model, Numbers
 from cepheid.shed.strategies import Strategy
 
 Key: TypeAlias = "tuple[str, int]"
@@ -54,6 +54,7 @@ class Shedder:
         self._intake = intake
         self._store = store
         self._pushes = 0
+        self._begun = 0  # at which push there were last joins of which nothing is known
         self._thinning = Thinning()
         self._runs: Mapping[Key, BranchRun] = {}
         self._reads: Mapping[Key, dict[str, int]] = {}
@@ -77,8 +78,7 @@ class Shedder:
     def begin(self, runs: Mapping[Key, BranchRun], reads: Mapping[Key, dict[str, int]], events: int) -> None:
         """Before a push of so many events: set the gates."""
         self._pushes += 1
-        if self._known != (self._network.changes, self.critical, list(runs.items())) or self._reads != reads:
-            self._look(runs, reads)
+        self.look(runs, reads)
         assert self._survey is not None
         step = 0 if not self.ratio else int(np.ceil(self.ratio * STEPS - FEWEST))
         if self._uncounted and step != self._step:
@@ -98,6 +98,7 @@ class Shedder:
             self._gatings = {of: gating for of, gating in self._gatings.items() if not of}
         if drops is not before or observes != was:
             self._survey.set(self._gating())
+        self._thinning.note(self._thin, self._intake.newest, self._survey.window)
         if self.thinning is not None and drops is not None:
             self.thinning.begin(drops.thin, self._survey.needed, runs.values())
 
@@ -107,7 +108,8 @@ class Shedder:
         return self._observes or self._drops is not None
 
     def _learns(self, events: int, drops: Drops | None) -> bool:
-        """Whether this push is looked at: all at first, and many of them until enough is known."""
+        """Whether this push is looked at: all at first, and while there is no model to drop by; many of them until
+        enough is known."""
         if drops is not None and drops.thin and self.model.settled:
             return False  # what there is then is not what there would be
         if drops is not None and drops.pairs:
@@ -115,7 +117,8 @@ class Shedder:
         many = events >= MANY
         if self.model.settled:
             return self._is_sampled(SAMPLED if many else 2 * SAMPLED)
-        return many or self._pushes <= FIRST or self._is_sampled(SAMPLED // 2)
+        blind = drops is not None and not self.model.ready
+        return many or blind or self._pushes - self._begun <= FIRST or self._is_sampled(SAMPLED // 2)
 
     def _gating(self) -> Any:
         assert self._survey is not None
@@ -135,6 +138,11 @@ class Shedder:
         """In no rhythm that a stream could have as well."""
         return (self._pushes * 2654435761 >> 7) % one_of == 0
 
+    def look(self, runs: Mapping[Key, BranchRun], reads: Mapping[Key, dict[str, int]]) -> None:
+        """Whether the plans are others: before each push, and before a snapshot, which is of what is known by then."""
+        if self._known != (self._network.changes, self.critical, list(runs.items())) or self._reads != reads:
+            self._look(runs, reads)
+
     def _look(self, runs: Mapping[Key, BranchRun], reads: Mapping[Key, dict[str, int]]) -> None:
         """The plans are others, or not known yet."""
         self._runs, self._reads = runs, dict(reads)
@@ -145,6 +153,8 @@ class Shedder:
             self._survey.set(None)
         self._survey = survey(self._network, runs, reads, self.critical, self._intake.type_of)
         self.model.place(self._survey.lines)
+        if self.model.unknown.any():
+            self._begun = self._pushes
         self._network.spared = self._survey.spared
         self._decisions.forget(self.model, self._survey.repetitions)
         self._changes = self._decisions.changes
@@ -152,9 +162,14 @@ class Shedder:
         self._drops, self._observes = None, False
 
     @property
+    def _thin(self) -> Mapping[int, float]:
+        """The part of each leaf's events that is dropped."""
+        return {} if self._drops is None else self._drops.thin
+
+    @property
     def thinning(self) -> Thinning | None:
         """Drops events, if any are to be dropped."""
-        return self._thinning if self._drops is not None and self._drops.thin else None
+        return self._thinning if self._thin else None
 
     def after_intake(self, taken: dict[int, Rows]) -> dict[int, Rows]:
         """The rows that those get who do not need all."""
@@ -187,26 +202,34 @@ class Shedder:
         if self._observes and self._survey is not None:
             control = self._sheds_pairs
             remember = not control or self._is_sampled(REMEMBERED)
-            learn_tuples(self.model, self._survey, self._network, self._store, control=control, remember=remember)
+            left = self._survey.left(self._thin)
+            learn_tuples(self.model, self._survey, self._network, self._store, left, control=control, remember=remember)
 
     def end(self, found: Mapping[Key, Matches], taken: Mapping[int, Rows]) -> None:
         """After a push in which something was dropped or learned."""
         assert self._survey is not None
         found = {key: matches for key, matches in found.items() if key[0] not in self.critical and len(matches)}
         room, counts = rooms(found), COUNTS / CONTROL if self._sheds_pairs else 1.0
+        chances: dict[Key, Numbers] = {}
         for key, matches in found.items():
+            if self.thinning is not None:
+                chances[key] = self._chances(key, matches)
+                told = self.thinning.told(self._runs[key], self._reads[key], self._survey.whole[key], chances[key])
+                matches, chances[key] = matches.take(told), chances[key][told]
             shown, every = matches, float(len(matches))
             if self._drops is not None:
                 self.lost.matches += len(matches)
                 if self._sheds_pairs:
                     shown, every = self._control(key, matches, self._drops)
-            if self._observes:
+            if self._observes and len(shown):
                 weight = float(self.strategy.weights.get(key[0], 1.0))
+                if key in chances:
+                    every *= float((1.0 / chances[key]).mean())
                 learn_matches(
                     self.model, self._survey, key, self._runs[key], shown, self._store, weight, every, counts, room[key]
                 )
         if self.thinning is not None:
-            self._lost_events(self.thinning, found)
+            self._lost_events(self.thinning, chances)
         self._uncounted += 1
         self._rows += sum(map(len, taken.values()))
         if self._uncounted >= TOGETHER or self._rows >= MANY:
@@ -222,13 +245,19 @@ class Shedder:
         np.add.at(self._shown, shown.anchors % len(self._shown), shown.each)
         return shown.matches, every
 
-    def _lost_events(self, thinning: Thinning, found: Mapping[Key, Matches]) -> None:
-        """Where events were dropped at random."""
+    def _chances(self, key: Key, matches: Matches) -> Numbers:
+        """How likely it was for each match that none of its events is dropped at random."""
+        assert self._survey is not None
+        whole = self._survey.whole[key]
+        return self._thinning.chances(self._runs[key], self._reads[key], whole, matches, self._store)
+
+    def _lost_events(self, thinning: Thinning, chances: Mapping[Key, Numbers]) -> None:
+        """Where events were dropped at random, by the chances that matches had to be found nevertheless."""
         assert self._survey is not None
         self.lost.events, thinning.dropped = self.lost.events + thinning.dropped, 0
         for key, run in self._runs.items():
             if key[0] not in self.critical:
-                lost = thinning.lost(run, self._reads[key], self._survey.whole[key], found.get(key))
+                lost = thinning.lost(run, self._reads[key], self._survey.whole[key], chances.get(key, np.zeros(0)))
                 if self._sheds_pairs:
                     lost.thinned, lost.both = 0.0, lost.thinned
                 self.lost.add(lost)
@@ -241,8 +270,9 @@ class Shedder:
         each = COUNTS if self._sheds_pairs else 1.0
         looked_at = each / CONTROL if self._sheds_pairs else 1.0  # of all that there was
         completions = self.model.completions() if self._drops is not None else None
+        left = self._survey.left(self._thin)
         for line, (processed, dropped) in zip(lines, map(self._read, lines), strict=True):
-            self.model.saw(line, processed, each)
+            self.model.saw(line, processed, each / left[line])
             if completions is not None:
                 self.lost.pairs += int(dropped.sum())
                 self.lost.foregone += float((dropped * completions[line]).sum())
@@ -259,7 +289,7 @@ class Shedder:
         before, self._latest = self._latest, now
         if before is not None and now is not None:
             self.model.passed(looked_at * max(0, now - before) / self._survey.window)
-        if self.model.observed >= self.strategy.observations and self.model.windows > FEWEST:
+        if self.model.observed >= self.strategy.observations and self.model.seen.min(initial=np.inf) > FEWEST:
             self._survey.measure(self.model)
             self.model.make()
 
@@ -331,8 +361,9 @@ class Shedder:
             "strategy": type(self.strategy).__name__,
             "lost": asdict(self.lost),
             "reckoned": asdict(self.reckoned()),
-            "pushes": self._pushes,
+            "pushes": [self._pushes, self._begun],
             "events": self._thinning.events,
+            "thinned": [[time, list(thin.items())] for time, thin in self._thinning.history],
             "latest": self._latest,
             "step": self._step,
             "decisions": self._decisions.meta(),
@@ -357,7 +388,9 @@ class Shedder:
         goes_on = knows and meta["strategy"] == type(self.strategy).__name__
         self.lost.add(Lost(**meta["lost" if goes_on else "reckoned"]))
         self._shown = self._shown + arrays["shown"]
-        self._pushes, self._thinning.events, self._latest = meta["pushes"], meta["events"], meta["latest"]
+        self._pushes, self._begun = meta["pushes"]
+        self._thinning.events, self._latest = meta["events"], meta["latest"]
+        self._thinning.history = [(time, dict(thin)) for time, thin in meta["thinned"]]
         if knows:
             known = zip(self._survey.lines, meta["evaluations"], strict=True)
             self._survey.lines = [line.with_work(found) for line, found in known]

@@ -16,7 +16,7 @@ from cepheid.language.problems import CepheidError
 from cepheid.plan.tree import Plan, from_lists
 
 MAGIC = b"cepheid snapshot\n"
-VERSION = 6
+VERSION = 7
 """Raised when what a snapshot holds changes, so that an older one is refused with words."""
 
 Arrays = dict[str, npt.NDArray[Any]]

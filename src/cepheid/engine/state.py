@@ -240,6 +240,8 @@ class State:
             assert not any(map(len, found.values())), "what was put aside completes no match"
 
     def meta(self) -> dict[str, Any]:
+        if self.shedder is not None:
+            self.shedder.look(self.runs, self._reads)
         return {
             "intake": self._intake.meta(),
             "counts": [run.meta() for run in self.runs.values()],

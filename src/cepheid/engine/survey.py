@@ -89,6 +89,17 @@ class Survey:
         self.places.append(places)
         return len(self.lines) - 1
 
+    # --- what is left where events are dropped at random
+
+    def left(self, thin: Mapping[int, float]) -> Numbers:
+        """Of each line, the part of its pairs that are there although such parts of the leaves' events are dropped."""
+        found = np.ones(len(self.lines))
+        for place, line in enumerate(self.lines) if thin else ():  # children come before their parents
+            found[place] = 1.0 if line.kept or line.whole else 1.0 - thin.get(line.leaf, 0.0)
+            for side in {line.left, line.right} - {-1}:
+                found[place] *= found[side]
+        return found
+
     # --- gates
 
     def gating(self, drops: Drops | None) -> _Gating:

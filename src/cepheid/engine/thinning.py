@@ -11,9 +11,11 @@ from cepheid.engine.gate import lots
 from cepheid.engine.joiner import Rows
 from cepheid.engine.matches import Matches
 from cepheid.engine.run import BranchRun
+from cepheid.engine.store import RowStore
 from cepheid.engine.vector import Mask
 from cepheid.shed.drops import ALL
 from cepheid.shed.lost import Lost
+from cepheid.shed.model import Numbers
 
 LEAST = 1e-6
 """A match stands for no more than a million that had the same chance."""
@@ -25,6 +27,7 @@ class Thinning:
     def __init__(self) -> None:
         self.events = 0  # that came in, by which lots are drawn
         self.dropped = 0
+        self.history: list[tuple[int, Mapping[int, float]]] = []  # after which time what was dropped; of a window
         self._thin: Mapping[int, float] = {}
         self._needed: Collection[int] = ()
         self._mixed: dict[int, Mask] = {}
@@ -34,6 +37,46 @@ class Thinning:
         self._thin, self._needed, self._mixed = thin, needed, {}
         for run in runs:
             run.negations.count_few()
+
+    def note(self, thin: Mapping[int, float], newest: int | None, window: int) -> None:
+        """What is dropped of the events after the newest one, so that it is known of each event how likely it was."""
+        if newest is None:  # there is no event that had another chance
+            self.history = [(np.iinfo(np.int64).min, thin)]
+        elif thin != (self.history[-1][1] if self.history else {}):
+            self.history.append((newest, thin))
+        while len(self.history) > 1 and newest is not None and self.history[1][0] < newest - 2 * window:
+            del self.history[0]
+
+    def chances(
+        self, run: BranchRun, reads: Mapping[str, int], whole: Collection[str], found: Matches, store: RowStore
+    ) -> Numbers:
+        """How likely it was for each match that no event of it is dropped."""
+        product = np.ones(len(found))
+        columns = found.columns
+        for name in (v.name for v in run.program.branch.variables if v.name not in whole):
+            rows = columns[name]
+            if name not in run.scope.kleene:
+                product *= self._left(reads[name], store.times(rows))
+            elif len(rows):  # all events of a set
+                which, members = run.sets.expand(rows)
+                left = self._left(reads[name], store.times(members))
+                product *= np.multiply.reduceat(left, np.flatnonzero(np.diff(which, prepend=-1)))
+        return np.maximum(product, LEAST)
+
+    def told(self, run: BranchRun, reads: Mapping[str, int], whole: Collection[str], chances: Numbers) -> Mask:
+        """Which matches tell of what is dropped now: not those whose events are all from before."""
+        found: Mask = chances < (1.0 if self._now(run, reads, whole) < 1.0 else np.inf)
+        return found
+
+    def _now(self, run: BranchRun, reads: Mapping[str, int], whole: Collection[str]) -> float:
+        """How likely a match is found whose events all come now."""
+        return math.prod(self._there(v.name, reads, whole) for v in run.program.branch.variables)
+
+    def _left(self, leaf: int, times: Rows) -> Numbers:
+        since = np.array([time for time, _ in self.history], dtype=np.int64)
+        left = np.array([1.0] + [1.0 - thin.get(leaf, 0.0) for _, thin in self.history])
+        found: Numbers = left[np.searchsorted(since, times)]
+        return found
 
     def thinned(self, masks: dict[int, Mask]) -> dict[int, Mask]:
         """For each leaf, which of the events that it takes it is to get."""
@@ -60,24 +103,19 @@ class Thinning:
         """The rows that those get who do not need all."""
         return {**taken, **{place: taken[place][kept] for place, kept in self._mixed.items() if len(kept)}}
 
-    def lost(self, run: BranchRun, reads: Mapping[str, int], whole: Collection[str], found: Matches | None) -> Lost:
-        """Beside the matches of a run that were found: how many were missed, and what tells how many of them are none.
+    def lost(self, run: BranchRun, reads: Mapping[str, int], whole: Collection[str], chances: Numbers) -> Lost:
+        """Beside the matches of a run that were found, with such chances: how many were missed, and what tells how many
+        of them are none.
 
         ``whole``: the variables that get all of their events even so.
         """
         branch = run.program.branch
-        there = {v.name: self._there(v.name, reads, whole) for v in branch.variables}
-        lost = Lost(chances=math.prod(there.values()), thinnings=1)
-        if found is not None:
-            chances = np.full(len(found), lost.chances)
-            for name in run.scope.kleene:  # all events of a set
-                sizes = run.sets.sizes(found.columns[name])
-                chances *= there[name] ** (sizes - 1.0)
-            lost.thinned = float((1.0 / np.maximum(chances, LEAST) - 1.0).sum())
+        lost = Lost(chances=self._now(run, reads, whole), thinnings=1)
+        lost.thinned = float((1.0 / chances - 1.0).sum())
         negated = {n.name: self._there(n.name, reads, whole) for n in branch.negations}
         odds = {name: (1.0 - left) / left for name, left in negated.items() if left < 1.0}
         lost.struck_once, lost.struck_twice, lost.odds = run.negations.few(odds)
-        lost.doubtful = len(found) if odds and found is not None else 0
+        lost.doubtful = len(chances) if odds else 0
         return lost
 
     def _there(self, name: str, reads: Mapping[str, int], whole: Collection[str]) -> float:

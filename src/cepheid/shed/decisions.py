@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,7 @@ class Decisions:
                 name,
                 outlook.reckoned,
                 list(outlook.reckoning.events.items()),
-                [line.evaluations for line in outlook.reckoning.lines],
+                [[line.evaluations, line.kept] for line in outlook.reckoning.lines],
                 [[[curve.work.tolist(), curve.loss.tolist()] for curve in curves] for curves in outlook.past],
             ]
             for name, outlook in self._outlooks().items()
@@ -136,9 +137,9 @@ class Decisions:
     def load(self, arrays: Arrays, meta: Mapping[str, Any], lines: list[Line]) -> None:
         """Take what :meth:`dump` and :meth:`meta` gave, for the same lines."""
         found: dict[str, Outlook] = {}
-        for name, reckoned, events, evaluations, curves in meta["outlooks"]:
+        for name, reckoned, events, known, curves in meta["outlooks"]:
             mine = {key.removeprefix(f"{name} "): array for key, array in arrays.items() if key.startswith(f"{name} ")}
-            then = [line.with_work(each) for line, each in zip(lines, evaluations, strict=True)]
+            then = [replace(line, evaluations=work, kept=kept) for line, (work, kept) in zip(lines, known, strict=True)]
             reckoning = Reckoning(then, mine, {int(leaf): count for leaf, count in events})
             past = [[Curve(np.array(work), np.array(loss)) for work, loss in ways] for ways in curves]
             outlook = Outlook(self._strategy, reckoning, self._repetitions, past)

@@ -99,6 +99,15 @@ class Sample:
     def of(cls, room: int, lines: int) -> Sample:
         return cls(room, np.full((room, lines), -1, dtype=np.int64), np.ones(room), np.zeros(room, dtype=np.bool_))
 
+    def leave_out(self, lines: npt.NDArray[np.bool_]) -> None:
+        """Forget the tuples that went through one of these lines."""
+        order = (self.next + np.arange(self.room))[-self.size :] % self.room if self.size else np.arange(0)
+        left = order[~(self.paths[order][:, lines] >= 0).any(axis=1)]
+        self.size = len(left)
+        self.next = self.size % self.room
+        for array in (self.paths, self.weights, self.odd):
+            array[: self.size] = array[left]
+
     def add(self, paths: Mapping[int, Bins], count: int, weight: float = 1.0, *, odd: bool = False) -> None:
         """Some tuples, by line; the oldest leave for them. ``odd``: of a window with an odd number."""
         where = (self.next + np.arange(count)) % self.room
@@ -155,6 +164,8 @@ class Model:
     worth: Numbers = field(init=False)  # the same, by the weights of their patterns
     odd_worth: Numbers = field(init=False)  # … in every other window
     windows: float = 0.0  # of the time that was looked at
+    seen: Numbers = field(init=False)  # the same, since a line is there
+    unknown: npt.NDArray[np.bool_] = field(init=False)  # which lines have come since the model was last made
     odd: bool = False  # whether this is every other window, or push if it is longer: some are judged by the others
     since: float = 0.0  # windows since it was last the other way round
     pushes: float = 0.0  # in it
@@ -166,9 +177,10 @@ class Model:
     tuples: list[Sample] = field(default_factory=list)  # of each line
     born: Numbers = field(init=False)  # tuples of each line, by the place of their last event
     events: dict[int, float] = field(default_factory=dict)  # of each leaf
+    seen_events: dict[int, float] = field(default_factory=dict)  # windows that were looked at since it is there
 
     def __post_init__(self) -> None:
-        self.pairs = np.zeros((0, self.bins))
+        self.pairs, self.seen, self.unknown = np.zeros((0, self.bins)), np.zeros(0), np.zeros(0, dtype=np.bool_)
         self.completed, self.worth, self.odd_worth, self.born = (self.pairs.copy() for _ in range(4))
         self.matches = Sample.of(MATCHES, 0)
 
@@ -177,13 +189,23 @@ class Model:
         return [line.key for line in self.lines]
 
     def place(self, lines: Sequence[Line]) -> None:
-        """Have these lines; what is known of those that were there before is kept. New ones are to be learned first."""
+        """Have these lines; what is known of those that were there before is kept. New ones are to be learned first.
+
+        Where they only come beside the others, as with another pattern, the model is of use until then: of what it does
+        not know, nothing is dropped.
+        """
         if list(lines) == self.lines:
             return
         old = {line.key: place for place, line in enumerate(self.lines)}
         source = np.array([old.get(line.key, -1) for line in lines], dtype=np.int64)
+        for leaf in {line.leaf for line in lines} - {-1}:
+            if leaf not in self.events:
+                self.events[leaf] = self.seen_events[leaf] = 0.0
+        gone = np.ones(len(self.lines), dtype=np.bool_)
+        gone[source[source >= 0]] = False
         if (source < 0).any():
-            self.ready, self.settled, self.observed = False, False, 0.0
+            self.settled, self.observed, self.fresh = False, 0.0, 0
+            self.ready = self.ready and not gone.any()
 
         def moved(array: Any, empty: float) -> Any:
             found = np.full((*array.shape[:-1], len(lines)), empty, dtype=array.dtype)
@@ -192,10 +214,13 @@ class Model:
 
         for name in COUNTED:
             setattr(self, name, np.ascontiguousarray(moved(getattr(self, name).T, 0).T))
+        self.seen, self.unknown = moved(self.seen, 0), moved(self.unknown, True)
         samples = [self.tuples[place] if place >= 0 else Sample.of(TUPLES, 0) for place in source.tolist()]
         for sample in (self.matches, *samples):
-            wider = sample.paths.shape[1] == len(self.lines)
-            sample.paths = moved(sample.paths, -1) if wider else np.full((sample.room, len(lines)), -1, dtype=np.int64)
+            knows = sample.paths.shape[1] == len(self.lines)
+            if knows and gone.any():
+                sample.leave_out(gone)
+            sample.paths = moved(sample.paths, -1) if knows else np.full((sample.room, len(lines)), -1, dtype=np.int64)
         self.tuples, self.lines = samples, list(lines)
 
     # --- observations
@@ -217,6 +242,8 @@ class Model:
     def passed(self, windows: float) -> None:
         """So much of the time was looked at."""
         self.windows += windows
+        self.seen += windows
+        self.seen_events = {leaf: before + windows for leaf, before in self.seen_events.items()}
         self.since += windows
         if self.since >= 1.0:
             self.odd, self.since = not self.odd, 0.0
@@ -225,18 +252,32 @@ class Model:
         """Use what was seen from now on, and let it fade as more is seen."""
         self.ready = True
         self.observed = 0.0
-        enough = self.windows >= WINDOWS and self.fresh >= self.matches.room
-        self.settled = self.settled or enough or self.windows >= 64 * WINDOWS
+        self.unknown[:] = False
+        windows = float(self.seen.min(initial=self.windows))
+        enough = windows >= WINDOWS and self.fresh >= self.matches.room
+        self.settled = self.settled or enough or windows >= 64 * WINDOWS
         if not enough:
             return  # what is known of matches is not forgotten before others have taken their place
         self.fresh = 0
         for name in COUNTED:
             getattr(self, name)[:] *= FADES
         self.windows *= FADES
+        self.seen *= FADES
         self.pushes *= FADES
         self.events = {leaf: FADES * count for leaf, count in self.events.items()}
+        self.seen_events = {leaf: FADES * windows for leaf, windows in self.seen_events.items()}
 
     # --- what it says
+
+    def counts(self, name: str) -> Numbers:
+        """What was counted, as if all lines had been there all the time that was looked at."""
+        found: Numbers = getattr(self, name) * (self.windows / np.where(self.seen > 0, self.seen, np.inf))[:, None]
+        return found
+
+    def events_of(self, leaf: int) -> float:
+        """The same for the events of a leaf."""
+        seen = self.seen_events.get(leaf, self.windows)
+        return self.events.get(leaf, 0.0) * (self.windows / seen if seen else 0.0)
 
     def completions(self) -> Numbers:
         """How many matches come of a pair, on average, whatever their pattern's weight.
@@ -253,16 +294,16 @@ class Model:
         """For each place of a partial match of one line, how many matches come of it there and later, at the join of
         another. ``in_order``: it meets only what comes after it was made; else all are met at all places.
         """
-        zero, born = self.lines[of].zero, self.born[line]
+        zero, born = self.lines[of].zero, self.counts("born")[line]
         alive = np.cumsum(born)
         alive[: zero if in_order else None] = alive[-1]  # events from before meet it when it is made
-        found: Numbers = np.cumsum((self.completed[of] / (alive + PRIOR))[::-1])[::-1]
+        found: Numbers = np.cumsum((self.counts("completed")[of] / (alive + PRIOR))[::-1])[::-1]
         return found
 
     # --- snapshots
 
     def dump(self) -> dict[str, npt.NDArray[Any]]:
-        arrays: dict[str, npt.NDArray[Any]] = {name: getattr(self, name) for name in COUNTED}
+        arrays: dict[str, npt.NDArray[Any]] = {name: getattr(self, name) for name in (*COUNTED, "seen", "unknown")}
         for place, sample in enumerate((self.matches, *self.tuples)):
             arrays[f"paths {place}"] = sample.paths[: sample.size]
             arrays[f"weights {place}"] = sample.weights[: sample.size]
@@ -281,11 +322,12 @@ class Model:
             "fresh": self.fresh,
             "next": [sample.next for sample in (self.matches, *self.tuples)],
             "events": list(self.events.items()),
+            "seen events": list(self.seen_events.items()),
         }
 
     def load(self, arrays: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Take what :meth:`dump` and :meth:`meta` gave, for the same lines."""
-        for name in COUNTED:
+        for name in (*COUNTED, "seen", "unknown"):
             setattr(self, name, arrays[name].copy())
         for place, (sample, then) in enumerate(zip((self.matches, *self.tuples), meta["next"], strict=True)):
             found = arrays[f"paths {place}"]
@@ -296,3 +338,4 @@ class Model:
         self.odd, self.since = meta["odd"], meta["since"]
         self.fresh, self.settled, self.pushes = meta["fresh"], meta["settled"], meta["pushes"]
         self.events = {int(leaf): count for leaf, count in meta["events"]}
+        self.seen_events = {int(leaf): windows for leaf, windows in meta["seen events"]}

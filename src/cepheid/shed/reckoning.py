@@ -7,6 +7,7 @@ leaves has a number for each of the drops.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -68,11 +69,11 @@ class Reckoning:
         some = [sample.paths[:n] for sample, n in zip(model.tuples, counts.tolist(), strict=True)]
         matches = model.matches
         arrays = {
-            "pairs": model.pairs.copy(),
-            "worth": model.worth.copy(),
-            "odd worth": model.odd_worth.copy(),
-            "made": model.born.sum(axis=1),
-            "told": model.completed.sum(axis=1),  # each match is of one pair of the last join
+            "pairs": model.counts("pairs"),
+            "worth": model.counts("worth"),
+            "odd worth": model.counts("odd_worth"),
+            "made": model.counts("born").sum(axis=1),
+            "told": model.counts("completed").sum(axis=1),  # each match is of one pair of the last join
             "pushes": np.array([model.pushes]),
             "counts": counts,
             "tuples": _cells(some, model.bins),
@@ -80,7 +81,9 @@ class Reckoning:
             "weights": matches.weights[: matches.size].copy(),
             "odd": matches.odd[: matches.size].copy(),
         }
-        return cls(model.lines, arrays, model.events)
+        unknown = zip(model.lines, model.unknown.tolist(), strict=True)
+        lines = [replace(line, kept=line.kept or new) for line, new in unknown]
+        return cls(lines, arrays, {leaf: model.events_of(leaf) for leaf in model.events})
 
     def work(self, kept: Numbers, thin: Thin) -> Numbers:
         """Which part of the work is left, if of the pairs such parts are kept and events are thinned out."""
