@@ -119,6 +119,53 @@ def test_what_is_learned_of_events_that_were_dropped_at_random_is_what_there_wou
     assert fresh > 0.75 * warmed
 
 
+@pytest.mark.parametrize("kind", [cepheid.HSpice, cepheid.CostAware, cepheid.WeightedSampling])
+@pytest.mark.parametrize("window", [600, 60_000])
+def test_a_pattern_with_a_longer_window_does_not_change_what_the_others_are_known_to_make(
+    kind: type[Strategy], window: int
+) -> None:
+    """Time is measured by the longest window."""
+    other = f"NAME q PATTERN SEQ(E e, D d) WHERE d.x = e.x WITHIN {window}"
+
+    def add(session: cepheid.Session, start: int) -> None:
+        if start == 6_000:
+            session.add(other)
+
+    later, _ = run(cepheid.Engine([PATTERN], shed=kind()), before=add)
+    first, _ = run(cepheid.Engine([PATTERN, cepheid.parse(other)], shed=kind()))
+    assert 0.75 * first < later < 1.5 * first
+
+
+def test_patterns_that_come_and_go_leave_nothing_behind() -> None:
+    session = cepheid.Engine([PATTERN], shed=cepheid.HSpice(observations=5_000)).open()
+    for turn, start in enumerate(range(0, COUNT, 300)):
+        if turn:
+            session.add(f"NAME q{turn} PATTERN SEQ(D d, E e) WHERE d.x = e.x AND d.x > {turn % 20} WITHIN 10")
+        session.push(EVENTS.slice(start, 300), watermark=start)
+        if turn:
+            session.remove(f"q{turn}")
+    model = model_of(session)
+    assert session.shedding()["ready"]
+    assert len(model.events) == len(model.seen_events) < 8
+
+
+@pytest.mark.parametrize("kind", [cepheid.WeightedSampling, cepheid.ESpice, cepheid.CostAware])
+def test_a_session_that_is_restored_after_another_pattern_has_gone_drops_the_same(kind: type[Strategy]) -> None:
+    """The first one has other numbers for the leaves."""
+    other = cepheid.parse("NAME q PATTERN SEQ(D d, A a) WHERE d.x = a.x AND d.x > 15 WITHIN 10")
+    session = cepheid.Engine([other, PATTERN], shed=kind(), planner="greedy", share="none").open()
+    for start in range(0, OVERLOAD, 500):
+        session.push(EVENTS.slice(start, 500), watermark=start)
+    session.remove("q")
+    session.overload(0.5)
+    session.push(EVENTS.slice(OVERLOAD, 500), watermark=OVERLOAD)
+    restored = cepheid.Engine([PATTERN], shed=kind(), planner="greedy", share="none").restore(session.snapshot())
+    for start in range(OVERLOAD + 500, COUNT, 500):
+        found = [one.push(EVENTS.slice(start, 500), watermark=start) for one in (session, restored)]
+        assert found[0].equals(found[1])
+    assert session.shedding() == restored.shedding()
+
+
 def test_a_snapshot_right_after_a_change_has_what_was_learned_of_the_other_patterns() -> None:
     other = cepheid.parse("NAME o PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 60")
     engine = cepheid.Engine([PATTERN, other], share="none", planner="greedy", shed=cepheid.HSpice(observations=5_000))

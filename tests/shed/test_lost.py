@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
+from cepheid.engine.chances import MOST, Chances
 from cepheid.plan.tree import Join, Leaf, Plan, chain
 from cepheid.shed.lost import ENOUGH, Lost
 from cepheid.shed.strategies import Strategy
@@ -179,3 +180,88 @@ def test_a_restored_session_knows_what_was_dropped_before() -> None:
     for one in (session, restored):
         one.push(events().slice(7_000, 500), watermark=events()["ts"][7_000])
     assert restored.shedding() == session.shedding()
+
+
+def sampled(
+    pattern: cepheid.Pattern, table: pa.Table, ratio: Any, first: int, last: int | None = None, batch: int = 200
+) -> tuple[int, dict[str, Any]]:
+    """How many matches there are from the first event of an overload on, and the report."""
+    engine = cepheid.Engine([pattern], planner="greedy", shed=cepheid.WeightedSampling() if ratio else None)
+    session, found = engine.open(), 0
+    for turn, start in enumerate(range(0, table.num_rows, batch)):
+        if ratio:
+            session.overload(ratio(turn) if first <= start < (last or table.num_rows) else 0.0)
+        matches = session.push(table.slice(start, batch), watermark=start).num_rows
+        found += matches * (start >= first)
+    return found, session.shedding()
+
+
+LETTERS = pa.table(
+    {
+        "ts": np.arange(40_000),
+        "type": np.random.default_rng(1).choice(list("ABC"), 40_000),
+        "x": np.random.default_rng(2).integers(0, 30, 40_000),
+        "visit": np.arange(40_000) // 2_000 * 20 + np.random.default_rng(3).integers(0, 20, 40_000),
+    }
+)
+RISING = "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x"
+
+
+@pytest.mark.parametrize("late", [100, 400])
+def test_what_sampling_has_cost_is_known_where_events_come_out_of_order(late: int) -> None:
+    """What was dropped goes by when an event came, and not by its time."""
+    ts = LETTERS["ts"].to_numpy() + np.random.default_rng(4).integers(0, late, LETTERS.num_rows)
+    table, pattern = LETTERS.set_column(0, "ts", pa.array(ts)), cepheid.parse(f"{RISING} WITHIN 60")
+    every, _ = sampled(pattern, table, None, 10_000)
+    found, report = sampled(pattern, table, lambda turn: (0.2, 0.4, 0.6, 0.8)[turn // 3 % 4], 10_000)
+    assert report["estimated recall"] == pytest.approx(found / every, abs=0.05)
+
+
+@pytest.mark.parametrize("first", [600, 20_000])
+def test_what_sampling_has_cost_is_known_where_events_of_partitions_are_counted(first: int) -> None:
+    pattern = cepheid.parse(f"{RISING} PARTITION BY visit WITHIN 60 EVENTS")
+    every, _ = sampled(pattern, LETTERS, None, first, batch=600)
+    found, report = sampled(pattern, LETTERS, lambda turn: 0.3, first, batch=600)
+    assert report["matches"] == found
+    assert report["estimated recall"] == pytest.approx(found / every, abs=0.1)
+
+
+def test_a_short_overload_says_what_it_has_cost_of_itself_and_of_all_so_far() -> None:
+    pattern = cepheid.parse(f"{RISING} WITHIN 40")
+    every, _ = sampled(pattern, LETTERS, None, 0)
+    found, report = sampled(pattern, LETTERS, lambda turn: 0.5, 20_000, 24_000)
+    before, _ = sampled(pattern, LETTERS.slice(0, 20_000), None, 0)
+    all_found = before + found
+    assert report["estimated recall so far"] == pytest.approx(all_found / every, abs=0.03)
+    assert report["estimated recall"] < 0.6
+
+
+def test_chances_are_those_of_when_a_row_came() -> None:
+    chances = Chances()
+    assert chances.of(7, np.array([3])).tolist() == [1.0]
+    chances.note({}, 0, 0)
+    chances.note({7: 0.5, 8: 0.25}, 10, 0)
+    chances.note({7: 0.75, 8: 0.25}, 20, 0)
+    chances.note({}, 30, 0)
+    rows = np.array([9, 10, 19, 20, 29, 30, 31])
+    assert chances.of(7, rows).tolist() == [1.0, 0.5, 0.5, 0.25, 0.25, 1.0, 1.0]
+    assert chances.of(8, rows).tolist() == [1.0, 0.75, 0.75, 0.75, 0.75, 1.0, 1.0]
+    chances.renumber(np.array([5, 15, 16, 25, 35]), 40)
+    assert chances.of(7, np.arange(40, 45)).tolist() == [1.0, 0.5, 0.5, 0.25, 1.0]
+    other = Chances()
+    other.load(chances.dump([8, 7]), [1, 0])
+    assert other.of(0, np.arange(40, 45)).tolist() == [1.0, 0.5, 0.5, 0.25, 1.0]
+    other.note({}, 50, 0)
+    assert other.of(0, np.array([44, 50])).tolist() == [1.0, 1.0]
+
+
+def test_chances_of_long_windows_are_told_apart_less_and_less() -> None:
+    chances, shares = Chances(), np.random.default_rng(1).uniform(0.2, 0.8, 3000)
+    for place, share in enumerate(shares):
+        chances.note({0: float(share)}, 10 * place, 0)
+    found = chances.of(0, np.arange(10 * len(shares)))
+    assert len(chances.dump([0])["chances"]) <= MOST
+    assert found[-1] == pytest.approx(1 - shares[-1])
+    assert found.mean() == pytest.approx(1 - shares.mean(), rel=1e-3)
+    chances.note({0: 0.9}, 30_000, 29_995)  # what is no longer there is forgotten
+    assert len(chances.dump([0])["chances"]) == 2

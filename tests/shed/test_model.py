@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import cepheid
 from cepheid.shed.model import Line, Model, ThresholdArray, utility
+from cepheid.shed.reckoning import Reckoning
 
 # The paper's example 2, SEQ(A; B) in windows of five events. Each window is the type at each position, and at which
 # positions an event contributes to the window's partial match. Figure 3 shows what came of the six of them.
@@ -129,6 +130,7 @@ def test_new_plans_are_learned_anew_and_old_ones_kept() -> None:
     model = Model(4)
     model.place([Line("one", "A"), Line("two", "B")])
     model.saw(0, np.array([1, 2, 3, 4]))
+    model.saw(1, np.array([5, 5, 5, 5]))
     model.saw_completed(0, np.array([1, 1]))
     model.matches.add({0: np.array([1, 1])}, 2)
     model.make()
@@ -139,6 +141,20 @@ def test_new_plans_are_learned_anew_and_old_ones_kept() -> None:
     model.make()
     model.place([Line("one", "A")])
     assert model.ready
+
+
+def test_what_is_new_beside_most_of_the_work_is_left_alone_until_it_is_known() -> None:
+    model = Model(4)
+    model.place([Line("one", "A"), Line("two", "B")])
+    model.saw(0, np.array([5, 5, 5, 5]))
+    model.saw(1, np.array([1, 2, 3, 4]))
+    model.make()
+    model.place([Line("three", "C"), Line("one", "A")])
+    assert model.ready
+    assert not model.settled
+    assert Reckoning.of(model).sheddable.tolist() == [False, True]
+    model.make()
+    assert Reckoning.of(model).sheddable.tolist() == [True, True]
 
 
 def test_a_model_is_known_by_many_moments_and_fades_as_they_are_replaced() -> None:

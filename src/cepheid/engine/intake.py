@@ -100,6 +100,12 @@ class Intake:
         """The time of the newest row that is kept; None if there is none."""
         return int(self.store.values[TIME, : self.store.size].max()) if self.store.size else None
 
+    @property
+    def leaves(self) -> list[int]:
+        """Their places, in the order in which runs read them: a session that has seen other patterns come and go has
+        other places for the same leaves."""
+        return list(self._leaves)
+
     def type_of(self, place: int) -> str:
         """The type of the events that a leaf takes."""
         return self._leaves[place][0].type or "any event"

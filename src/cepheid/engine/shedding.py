@@ -98,7 +98,7 @@ class Shedder:
             self._gatings = {of: gating for of, gating in self._gatings.items() if not of}
         if drops is not before or observes != was:
             self._survey.set(self._gating())
-        self._thinning.note(self._thin, self._intake.newest, self._survey.window)
+        self._thinning.chances.note(self._thin, self._store.base + self._store.size, self._store.base)
         if self.thinning is not None and drops is not None:
             self.thinning.begin(drops.thin, self._survey.needed, runs.values())
 
@@ -151,8 +151,11 @@ class Shedder:
             if self._uncounted:
                 self._count()
             self._survey.set(None)
+        before = self._survey
         self._survey = survey(self._network, runs, reads, self.critical, self._intake.type_of)
-        self.model.place(self._survey.lines)
+        if before is not None:
+            self.model.measure_by(before.window / self._survey.window)
+        self.model.place(self._survey.lines, self._intake.leaves)
         if self.model.unknown.any():
             self._begun = self._pushes
         self._network.spared = self._survey.spared
@@ -205,6 +208,10 @@ class Shedder:
             left = self._survey.left(self._thin)
             learn_tuples(self.model, self._survey, self._network, self._store, left, control=control, remember=remember)
 
+    def found(self, matches: Mapping[Key, Matches]) -> None:
+        """In each push."""
+        self.lost.every += sum(len(some) for key, some in matches.items() if key[0] not in self.critical)
+
     def end(self, found: Mapping[Key, Matches], taken: Mapping[int, Rows]) -> None:
         """After a push in which something was dropped or learned."""
         assert self._survey is not None
@@ -249,7 +256,7 @@ class Shedder:
         """How likely it was for each match that none of its events is dropped at random."""
         assert self._survey is not None
         whole = self._survey.whole[key]
-        return self._thinning.chances(self._runs[key], self._reads[key], whole, matches, self._store)
+        return self._thinning.chances_of(self._runs[key], self._reads[key], whole, matches)
 
     def _lost_events(self, thinning: Thinning, chances: Mapping[Key, Numbers]) -> None:
         """Where events were dropped at random, by the chances that matches had to be found nevertheless."""
@@ -348,6 +355,7 @@ class Shedder:
         promised = {} if self._survey is None else {f"unborn {n}": p.dropped for n, _, p in self._survey.unborn()}
         return {
             **self.model.dump(),
+            **self._thinning.chances.dump(self._intake.leaves),
             "carried": self._carried,
             "shown": self._shown,
             **promised,
@@ -363,7 +371,7 @@ class Shedder:
             "reckoned": asdict(self.reckoned()),
             "pushes": [self._pushes, self._begun],
             "events": self._thinning.events,
-            "thinned": [[time, list(thin.items())] for time, thin in self._thinning.history],
+            "leaves": self._intake.leaves,
             "latest": self._latest,
             "step": self._step,
             "decisions": self._decisions.meta(),
@@ -377,32 +385,42 @@ class Shedder:
         meta: Mapping[str, Any],
         runs: Mapping[Key, BranchRun],
         reads: Mapping[Key, dict[str, int]],
+        *,
+        same_rows: bool,
     ) -> None:
-        """Go on with what a snapshot has. What was decided stays so until the model is made anew.
+        """Go on with what a snapshot has. What was decided stays so until the model is made anew. ``same_rows``: rows
+        have the numbers that they had then.
 
         Of another strategy, only what it has learned of the stream is of use, not what it has decided.
         """
         self._look(runs, reads)
         assert self._survey is not None
+        now_at = dict(zip(meta["leaves"], self._intake.leaves, strict=False))
         knows = meta["lines"] == [line.key for line in self._survey.lines]
         goes_on = knows and meta["strategy"] == type(self.strategy).__name__
         self.lost.add(Lost(**meta["lost" if goes_on else "reckoned"]))
         self._shown = self._shown + arrays["shown"]
         self._pushes, self._begun = meta["pushes"]
         self._thinning.events, self._latest = meta["events"], meta["latest"]
-        self._thinning.history = [(time, dict(thin)) for time, thin in meta["thinned"]]
         if knows:
             known = zip(self._survey.lines, meta["evaluations"], strict=True)
             self._survey.lines = [line.with_work(found) for line, found in known]
-            self.model.place(self._survey.lines)
-            self.model.load(arrays, meta["model"])
+            self.model.place(self._survey.lines, self._intake.leaves)
+            self.model.load(arrays, meta["model"], now_at)
         if goes_on:
             self._carried = arrays["carried"]
             self._uncounted, self._rows, self._observes, taken = meta["uncounted"]
-            self._taken, self._step = Counter(dict(taken)), meta["step"]
-            self._decisions.load(below("decided", arrays), meta["decisions"], self._survey.lines)
+            self._taken = Counter({now_at[leaf]: count for leaf, count in taken if leaf in now_at})
+            self._step = meta["step"]
+            self._decisions.load(below("decided", arrays), meta["decisions"], self._survey.lines, now_at)
             self._changes = self._decisions.changes
             self._resume(arrays)
+        if same_rows and knows:
+            self._thinning.chances.load(arrays, self._intake.leaves)
+
+    def renumber(self, kept: Rows, first: int) -> None:
+        """Of all rows only these are left, and the first of them has another number now."""
+        self._thinning.chances.renumber(kept, first)
 
     def _resume(self, arrays: Arrays) -> None:
         """Set the gates as they were, so that what they had counted is read with them."""

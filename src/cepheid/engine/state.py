@@ -297,11 +297,11 @@ class State:
         if self._positions is not None:
             self._positions.load(below("positions", arrays))
         if self.shedder is not None and meta.get("shedding"):
-            self.resume_shedding(below("shedding", arrays), meta["shedding"])
+            self.resume_shedding(below("shedding", arrays), meta["shedding"], same_rows=True)
 
-    def resume_shedding(self, arrays: Arrays, meta: dict[str, Any]) -> None:
+    def resume_shedding(self, arrays: Arrays, meta: dict[str, Any], *, same_rows: bool = False) -> None:
         assert self.shedder is not None
-        self.shedder.load(arrays, meta, self.runs, self._reads)
+        self.shedder.load(arrays, meta, self.runs, self._reads, same_rows=same_rows)
 
     # --- one push
 
@@ -340,9 +340,12 @@ class State:
         self._network.end()
         for name, consumption in self._consumptions.items():
             found[name] = consumption.decide(found[name], watermark)
-        if shedder is not None and shedder.active:
+        if shedder is not None:
             keys = {name: [key for key in self.runs if key[0] == name] for name in found}
-            shedder.end({k: m for n, ms in found.items() for k, m in zip(keys[n], ms, strict=True)}, taken)
+            matches = {key: some for name, all_ in found.items() for key, some in zip(keys[name], all_, strict=True)}
+            shedder.found(matches)
+            if shedder.active:
+                shedder.end(matches, taken)
         tables = {n: output.table(zip(found[n], self._scopes[n], strict=True)) for n, output in self._outputs.items()}
         self.buffered.keep(self._intake.live + (0 if self._positions is None else self._positions.waiting))
         for run in self.runs.values():
@@ -380,12 +383,15 @@ class State:
             return  # the numbers of rows say which patterns see them
         live = np.zeros(self._store.size, dtype=np.bool_)
         network = [relation.tuples.rows.reshape(-1) for relation in self._network.relations()]
-        for kept in (network, *(run.rows() for run in self.runs.values())):
-            for rows in kept:
+        for relations in (network, *(run.rows() for run in self.runs.values())):
+            for rows in relations:
                 live[rows[rows >= self._store.base] - self._store.base] = True
-        change = self._store.keep(np.flatnonzero(live) + self._store.base)
+        kept = np.flatnonzero(live) + self._store.base
+        change = self._store.keep(kept)
         if change is None:
             return
+        if self.shedder is not None:
+            self.shedder.renumber(kept, self._store.base)
         self._intake.live = min(self._intake.live, self._store.size)
         for relation in self._network.relations():
             relation.tuples = relation.tuples.renumbered(change)

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
+from cepheid.engine.chances import Chances
 from cepheid.engine.gate import lots
 from cepheid.engine.joiner import Rows
 from cepheid.engine.matches import Matches
 from cepheid.engine.run import BranchRun
-from cepheid.engine.store import RowStore
 from cepheid.engine.vector import Mask
 from cepheid.shed.drops import ALL
 from cepheid.shed.lost import Lost
@@ -27,7 +27,7 @@ class Thinning:
     def __init__(self) -> None:
         self.events = 0  # that came in, by which lots are drawn
         self.dropped = 0
-        self.history: list[tuple[int, Mapping[int, float]]] = []  # after which time what was dropped; of a window
+        self.chances = Chances()
         self._thin: Mapping[int, float] = {}
         self._needed: Collection[int] = ()
         self._mixed: dict[int, Mask] = {}
@@ -38,28 +38,17 @@ class Thinning:
         for run in runs:
             run.negations.count_few()
 
-    def note(self, thin: Mapping[int, float], newest: int | None, window: int) -> None:
-        """What is dropped of the events after the newest one, so that it is known of each event how likely it was."""
-        if newest is None:  # there is no event that had another chance
-            self.history = [(np.iinfo(np.int64).min, thin)]
-        elif thin != (self.history[-1][1] if self.history else {}):
-            self.history.append((newest, thin))
-        while len(self.history) > 1 and newest is not None and self.history[1][0] < newest - 2 * window:
-            del self.history[0]
-
-    def chances(
-        self, run: BranchRun, reads: Mapping[str, int], whole: Collection[str], found: Matches, store: RowStore
-    ) -> Numbers:
+    def chances_of(self, run: BranchRun, reads: Mapping[str, int], whole: Collection[str], found: Matches) -> Numbers:
         """How likely it was for each match that no event of it is dropped."""
         product = np.ones(len(found))
         columns = found.columns
         for name in (v.name for v in run.program.branch.variables if v.name not in whole):
             rows = columns[name]
             if name not in run.scope.kleene:
-                product *= self._left(reads[name], store.times(rows))
+                product *= self.chances.of(reads[name], rows)
             elif len(rows):  # all events of a set
                 which, members = run.sets.expand(rows)
-                left = self._left(reads[name], store.times(members))
+                left = self.chances.of(reads[name], members)
                 product *= np.multiply.reduceat(left, np.flatnonzero(np.diff(which, prepend=-1)))
         return np.maximum(product, LEAST)
 
@@ -71,12 +60,6 @@ class Thinning:
     def _now(self, run: BranchRun, reads: Mapping[str, int], whole: Collection[str]) -> float:
         """How likely a match is found whose events all come now."""
         return math.prod(self._there(v.name, reads, whole) for v in run.program.branch.variables)
-
-    def _left(self, leaf: int, times: Rows) -> Numbers:
-        since = np.array([time for time, _ in self.history], dtype=np.int64)
-        left = np.array([1.0] + [1.0 - thin.get(leaf, 0.0) for _, thin in self.history])
-        found: Numbers = left[np.searchsorted(since, times)]
-        return found
 
     def thinned(self, masks: dict[int, Mask]) -> dict[int, Mask]:
         """For each leaf, which of the events that it takes it is to get."""

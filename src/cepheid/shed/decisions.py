@@ -134,13 +134,13 @@ class Decisions:
         both = {"outlook": self._outlook, "next": self._next}
         return {name: outlook for name, outlook in both.items() if outlook is not None}
 
-    def load(self, arrays: Arrays, meta: Mapping[str, Any], lines: list[Line]) -> None:
-        """Take what :meth:`dump` and :meth:`meta` gave, for the same lines."""
+    def load(self, arrays: Arrays, meta: Mapping[str, Any], lines: list[Line], now_at: Mapping[int, int]) -> None:
+        """Take what :meth:`dump` and :meth:`meta` gave, for the same lines; ``now_at``: which leaf is which now."""
         found: dict[str, Outlook] = {}
         for name, reckoned, events, known, curves in meta["outlooks"]:
             mine = {key.removeprefix(f"{name} "): array for key, array in arrays.items() if key.startswith(f"{name} ")}
             then = [replace(line, evaluations=work, kept=kept) for line, (work, kept) in zip(lines, known, strict=True)]
-            reckoning = Reckoning(then, mine, {int(leaf): count for leaf, count in events})
+            reckoning = Reckoning(then, mine, {now_at[leaf]: count for leaf, count in events if leaf in now_at})
             past = [[Curve(np.array(work), np.array(loss)) for work, loss in ways] for ways in curves]
             outlook = Outlook(self._strategy, reckoning, self._repetitions, past)
             outlook.advance(reckoned)

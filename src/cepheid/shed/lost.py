@@ -22,7 +22,8 @@ class Lost:
     events: int = 0
     pairs: int = 0
     partial_matches: int = 0
-    matches: int = 0  # that were found in the meantime, by patterns that may be shed
+    every: int = 0  # matches that were found so far, whether anything was dropped or not, by patterns that may be shed
+    matches: int = 0  # … and those of them that were found in the meantime
     thinned: float = 0.0  # matches that are missing because events were dropped at random
     both: float = 0.0  # the same where pairs were dropped as well, for the matches that were found
     chances: float = 0.0  # that a match is found nevertheless, one after the other …
@@ -77,4 +78,5 @@ class Lost:
             "estimated false negatives": self.false_negatives,
             "estimated false positives": self.false_positives,
             "estimated recall": self.matches / (self.matches + missed) if self.matches + missed > 0 else unknown,
+            "estimated recall so far": self.every / (self.every + missed) if self.every + missed > 0 else unknown,
         }

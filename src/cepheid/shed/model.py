@@ -6,7 +6,7 @@ events: in a plan of joins a state takes events of one type, so most of the pape
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -188,24 +188,32 @@ class Model:
     def keys(self) -> list[Hashable]:
         return [line.key for line in self.lines]
 
-    def place(self, lines: Sequence[Line]) -> None:
+    def measure_by(self, ratio: float) -> None:
+        """The window that time is measured by is another: so many of the new ones are one of the old."""
+        self.windows *= ratio
+        self.since *= ratio
+        self.seen *= ratio
+        self.seen_events = {leaf: ratio * windows for leaf, windows in self.seen_events.items()}
+
+    def place(self, lines: Sequence[Line], leaves: Collection[int] | None = None) -> None:
         """Have these lines; what is known of those that were there before is kept. New ones are to be learned first.
 
-        Where they only come beside the others, as with another pattern, the model is of use until then: of what it does
-        not know, nothing is dropped.
+        Where they come beside others that make most of the work, as with another pattern, the model is of use until
+        then: of what it does not know, nothing is dropped. ``leaves``: whose events there are; if it is not said, those
+        of the lines.
         """
+        leaves = {line.leaf for line in lines} - {-1} if leaves is None else leaves
+        self.events = {leaf: self.events.get(leaf, 0.0) for leaf in leaves}
+        self.seen_events = {leaf: self.seen_events.get(leaf, 0.0) for leaf in leaves}
         if list(lines) == self.lines:
             return
         old = {line.key: place for place, line in enumerate(self.lines)}
         source = np.array([old.get(line.key, -1) for line in lines], dtype=np.int64)
-        for leaf in {line.leaf for line in lines} - {-1}:
-            if leaf not in self.events:
-                self.events[leaf] = self.seen_events[leaf] = 0.0
         gone = np.ones(len(self.lines), dtype=np.bool_)
         gone[source[source >= 0]] = False
         if (source < 0).any():
             self.settled, self.observed, self.fresh = False, 0.0, 0
-            self.ready = self.ready and not gone.any()
+            self.ready = self.ready and self._mostly_known(gone)
 
         def moved(array: Any, empty: float) -> Any:
             found = np.full((*array.shape[:-1], len(lines)), empty, dtype=array.dtype)
@@ -222,6 +230,11 @@ class Model:
                 sample.leave_out(gone)
             sample.paths = moved(sample.paths, -1) if knows else np.full((sample.room, len(lines)), -1, dtype=np.int64)
         self.tuples, self.lines = samples, list(lines)
+
+    def _mostly_known(self, gone: npt.NDArray[np.bool_]) -> bool:
+        """Whether most of the work was not that of these lines."""
+        work = self.pairs.sum(axis=1) * np.array([line.evaluations for line in self.lines])
+        return not gone.all() and bool(work[gone].sum() <= work.sum() / 2)
 
     # --- observations
 
@@ -325,8 +338,8 @@ class Model:
             "seen events": list(self.seen_events.items()),
         }
 
-    def load(self, arrays: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Any]) -> None:
-        """Take what :meth:`dump` and :meth:`meta` gave, for the same lines."""
+    def load(self, arrays: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Any], now_at: Mapping[int, int]) -> None:
+        """Take what :meth:`dump` and :meth:`meta` gave, for the same lines; ``now_at``: which leaf is which now."""
         for name in (*COUNTED, "seen", "unknown"):
             setattr(self, name, arrays[name].copy())
         for place, (sample, then) in enumerate(zip((self.matches, *self.tuples), meta["next"], strict=True)):
@@ -337,5 +350,5 @@ class Model:
         self.windows, self.observed, self.ready = meta["windows"], meta["observed"], meta["ready"]
         self.odd, self.since = meta["odd"], meta["since"]
         self.fresh, self.settled, self.pushes = meta["fresh"], meta["settled"], meta["pushes"]
-        self.events = {int(leaf): count for leaf, count in meta["events"]}
-        self.seen_events = {int(leaf): windows for leaf, windows in meta["seen events"]}
+        self.events = {now_at[leaf]: count for leaf, count in meta["events"] if leaf in now_at}
+        self.seen_events = {now_at[leaf]: windows for leaf, windows in meta["seen events"] if leaf in now_at}

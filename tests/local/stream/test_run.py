@@ -673,7 +673,7 @@ class Server:
     def late_events(self) -> None: ...
 
     def shedding(self) -> dict[str, Any]:
-        return {"pairs dropped": 10 * self.events, "estimated recall": 0.5, "estimated false positives": 3.0}
+        return {"pairs dropped": 10 * self.events, "estimated recall so far": 0.5, "estimated false positives": 3.0}
 
     def report(self) -> dict[str, Any]:
         return {"shedding": self.shedding()}

@@ -138,7 +138,7 @@ class Meter:
             latency_max=self._latencies.largest if some else None, queue=queue,
             batch=went / self._pushes if self._pushes else 0.0, ratio=ratio, dropped_events=events,
             dropped_pairs=pairs, dropped_partial_matches=partial, dropped_from_queue=left_out,
-            estimated_recall=self._recall(found.get("estimated recall")),
+            estimated_recall=self._recall(found.get("estimated recall so far")),
             estimated_false_positives=found.get("estimated false positives"),
         )  # fmt: skip
         self.rows.append(row)

@@ -213,7 +213,7 @@ class Runner:
 
     def _shedding(self) -> Mapping[str, Any]:
         if not self._told:
-            return {} if self.shed is None else {"estimated recall": 1.0, "estimated false positives": 0.0}
+            return {} if self.shed is None else {"estimated recall so far": 1.0, "estimated false positives": 0.0}
         found: Mapping[str, Any] = self.session.shedding()
         return found
 
