@@ -4,6 +4,8 @@ Spark gives a shard's task to any of its Python workers, so that a session which
 in the wrong one. Therefore sessions live in a few processes of their own, one for each core, and the workers send them
 what comes in. Each shard has its place in one of them. They are started by the first worker that needs them, and end
 with the process that started the workers. Losing one costs nothing but time: sessions are made again from the state.
+
+Nothing that ``import cepheid.spark`` imports may import this module, or Python says so when a process is started.
 """
 
 from __future__ import annotations
@@ -22,17 +24,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from cepheid.engine.ingest import InputError
-from cepheid.engine.joiner import LimitError
-from cepheid.language.problems import CepheidError
 from cepheid.spark.keeper import Keeper, Keeping
+from cepheid.spark.said import SAID
 
 READY, TAKEN = b"ready\n", b"taken\n"
 ATTEMPTS = 5
-
-
-SAID = (CepheidError, InputError, LimitError)
-"""Errors that say by themselves what is wrong with a query or its events. Where they come from is of no interest."""
 
 
 class HostError(RuntimeError):

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import pyarrow as pa
 from pyspark import TaskContext
 
-from cepheid.spark.host import SAID
+from cepheid.spark.said import SAID
 
 Step: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
