@@ -326,6 +326,30 @@ def test_rows_that_no_pattern_can_use_stay_behind(spark: SparkSession) -> None:
     assert left("PATTERN A a WHERE a.x > 5 WITHIN 5", type=None) == everything
 
 
+def test_many_conditions_are_not_too_deep_for_spark(spark: SparkSession) -> None:
+    """Of very many, the types of the events are asked for, and no more."""
+    frame = spark.createDataFrame(
+        [(1, "A", 7), (2, "A", 10**6), (3, "B", 7), (4, "C", 7)], "ts long, type string, x long"
+    )
+    named = {name: F.col(name) for name in frame.columns}
+
+    def left(*texts: str) -> list[int]:
+        normals = [normalise(cepheid.parse(text)) for text in texts]
+        wanted = wanted_rows(normals, EventColumns(), arrow_schema(frame.schema), named)
+        assert wanted is not None
+        return [row.ts for row in frame.filter(wanted).collect()]
+
+    numbers = range(5, 2005)
+    assert left(f"PATTERN A a WHERE a.x IN ({', '.join(map(str, numbers))}) WITHIN 5") == [1]
+    assert left(f"PATTERN A a WHERE {' OR '.join(f'a.x = {n}' for n in numbers[:250])} WITHIN 5") == [1]
+    assert left(*(f"PATTERN A a WHERE a.x = {n} WITHIN 5" for n in numbers[:250])) == [1]
+    patterns = [f"PATTERN SEQ(A a, B b) WHERE a.x = {n} AND b.x = 8 WITHIN 5" for n in numbers[:250]]
+    assert left(*patterns, "PATTERN C c WHERE c.x = 8 WITHIN 5") == [1]
+    assert left(*(f"PATTERN SEQ(A a, C c) WHERE a.x = {n} AND c.x = 8 WITHIN 5" for n in numbers[:500])) == [1, 2]
+    either = " OR ".join(f"a.x = {n}" for n in numbers[:500])
+    assert left(f"PATTERN SEQ(A a, C c) WHERE ({either}) AND c.x = 8 WITHIN 5") == [1, 2]
+
+
 def test_nothing_runs_before_it_is_asked_for(spark: SparkSession) -> None:
     def fail(rows: Any) -> Any:
         raise AssertionError("this ran")

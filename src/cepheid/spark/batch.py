@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import or_
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -20,7 +18,7 @@ from cepheid.spark.columns import arrow_schema, needed_columns, spark_schema
 from cepheid.spark.entrance import entered
 from cepheid.spark.groups import grouped
 from cepheid.spark.plain_errors import plainly
-from cepheid.spark.pushdown import wanted_rows
+from cepheid.spark.pushdown import any_of, wanted_rows
 from cepheid.spark.routes import EVERYTHING, Key, Route, key_of
 from cepheid.spark.sender import PARCELS, Lane, Sender
 from cepheid.spark.sizing import crowds, parallelism
@@ -151,7 +149,7 @@ class _Job:
             lanes.append(self._lane(part, names, condition if len(parts) > 1 else None, addresses, crossing))
         rows = self._frame
         if all(condition is not None for condition in wanted):
-            rows = rows.filter(reduce(or_, [condition for condition in wanted if condition is not None]))
+            rows = rows.filter(any_of([condition for condition in wanted if condition is not None]))
         columns = [column.alias(f"r{place}") for place, column in enumerate(crossing.columns)]
         return Sender(tuple(lanes)), rows.select(*columns)
 

@@ -25,7 +25,7 @@ from cepheid.spark.groups import shared_attributes
 from cepheid.spark.late import make_folder
 from cepheid.spark.pack import PACKED, Packer, Target, Unpacker
 from cepheid.spark.part import Job
-from cepheid.spark.pushdown import wanted_rows
+from cepheid.spark.pushdown import any_of, wanted_rows
 from cepheid.spark.routes import key_column, key_hash
 from cepheid.spark.shard_keys import group_number, shard_keys
 from cepheid.spark.stateful import COUNTS, HIGHEST, OUTPUT, PackedJob, ShardProcessor
@@ -135,12 +135,10 @@ class _StreamJob:
         wanted = [self._wanted(group) for group in self._groups]
         frame = self._frame
         if all(column is not None for column in wanted):
-            some = wanted[0]
-            for column in wanted[1:]:
-                some = some | column  # type: ignore[operator]
+            some = any_of([column for column in wanted if column is not None])
             # The clock is in the condition so that Spark judges it after it has looked at the time of every event:
             # those that no pattern asks for still say how late it is.
-            frame = frame.filter(some | (F.col(CLOCK) < F.timestamp_micros(F.lit(-(2**63)))))  # type: ignore[operator]
+            frame = frame.filter(some | (F.col(CLOCK) < F.timestamp_micros(F.lit(-(2**63)))))
         targets = []
         for group, column in zip(self._groups, wanted, strict=True):
             needed = needed_columns(group.engine, group.normals, self._events)
