@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import os
 import random
+import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -327,6 +329,46 @@ def test_what_does_not_fit_the_state_is_said_first(
         spark.conf.unset("spark.cepheid.hosts")
     first, *_ = str(error.value).splitlines()
     assert first.endswith("They stay the same for the life of a checkpoint; start with a new one.")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there are no processes for shards")
+@pytest.mark.parametrize("shed", [pytest.param(None, marks=long), cepheid.HSpice(latency_bound="1 hour")])
+def test_a_process_that_is_killed_at_work(stream: Callable[[pa.Schema], Stream], tmp_path: Path, shed: Any) -> None:
+    """Another one does the same. If that is killed too it is said, and the next run goes on where the last was."""
+    from cepheid.spark import match
+
+    deaths = tmp_path / "deaths"
+    deaths.mkdir()
+
+    def deadly(x: Any, driver: int = os.getpid()) -> Any:
+        found = os.getpid()
+        if found != driver and len(list(deaths.iterdir())) < {4: 1, 5: 3}.get(max(x), 0):
+            (deaths / str(found)).touch()
+            os.kill(found, signal.SIGKILL)
+        return x * 1.0
+
+    cepheid.register_function("deadly", deadly)
+    pattern = "PATTERN SEQ(A a, B b) WHERE deadly(b.seq) > a.seq PARTITION BY k WITHIN 10 RETURN a.seq AS a, b.seq AS b"
+    batches = [numbered((1, "A"), (2, "B")), numbered((3, "A")), numbered((4, "B"))]
+    source = stream(NUMBERED).write(*batches)
+
+    def run() -> tuple[list[tuple[int, int]], list[Row]]:
+        rows, progress = source.run(match(pattern, source.read(), allowed_lateness=0, shards=1, shed=shed))
+        return [(row["a"], row["b"]) for _, row in rows], [
+            step.observedMetrics["cepheid"].asDict() for step in progress
+        ]
+
+    found, counted = run()
+    assert sorted(found) == [(1, 2), (1, 4), (3, 4)]
+    assert [step["restored"] for step in counted[:3]] == [0, 0, 1]
+    for name, total in (("events", 4), ("matches", 3), ("dropping per mille", 0), ("dropped events", 0)):
+        assert sum(step[name] or 0 for step in counted) == total
+    source.write(numbered((5, "B")))
+    with pytest.raises(Exception, match=r"was killed while it worked .* too little memory"):
+        run()
+    found, counted = run()
+    assert sorted(found) == [(1, 5), (3, 5)]
+    assert counted[0]["events"] == 1
 
 
 def test_two_results_in_one_query(stream: Callable[[pa.Schema], Stream]) -> None:

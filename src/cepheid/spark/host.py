@@ -24,27 +24,39 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from cepheid.language.problems import CepheidError
 from cepheid.spark.keeper import Keeper, Keeping
 from cepheid.spark.said import SAID
 
 READY, TAKEN = b"ready\n", b"taken\n"
 ATTEMPTS = 5
+PATIENCE = 60.0
+"""Seconds that a process has to end once it has let go of its connections."""
 
 
 class HostError(RuntimeError):
     """A process for shards did not start, or an error in it."""
 
 
-class _Remote:
-    """A keeper in another process."""
+class LostError(CepheidError, HostError):
+    """A process for shards has ended before it answered. Nobody has its shards now; they can be made again."""
 
-    def __init__(self, connection: Connection) -> None:
+
+class _Remote:
+    """A keeper in another process, with this number."""
+
+    def __init__(self, connection: Connection, process: int) -> None:
         self._connection = connection
+        self._process = process
 
     def __getattr__(self, name: str) -> Any:
         def call(*arguments: Any) -> Any:
-            self._connection.send((name, arguments))
-            done, result = self._connection.recv()
+            try:
+                self._connection.send((name, arguments))
+                done, result = self._connection.recv()
+            except (EOFError, ConnectionError):
+                _await_end(self._process)
+                raise LostError("a process that keeps shards has ended in the midst of its work") from None
             if done:
                 return result
             raise result if isinstance(result, SAID) else HostError(result)
@@ -66,7 +78,7 @@ def keeper_of(shard: int, hosts: int) -> Iterator[Keeping]:
     if connection is None:
         raise HostError(f"the process that keeps shard {shard} does not answer")
     with connection:
-        yield _Remote(connection)
+        yield _Remote(connection, _process_of(connection))
 
 
 def hosts_here(wanted: int | None) -> int:
@@ -101,10 +113,32 @@ def _connected(name: str) -> Connection | None:
         return Connection(client.detach())
 
 
+def _await_end(process: int) -> None:
+    """Until then, it can still be connected to, and what it has counted is not gone."""
+    try:
+        ended = os.pidfd_open(process)  # can be read when the process has ended
+    except ProcessLookupError:
+        return
+    ready, _, _ = select.select([ended], [], [], PATIENCE)
+    os.close(ended)
+    if not ready:
+        raise HostError("the process that keeps shards does not answer any more, and does not end")
+
+
+def _process_of(connection: Connection) -> int:
+    with socket.socket(fileno=os.dup(connection.fileno())) as peer:
+        return _credentials(peer)[0]
+
+
 def _user_of(peer: socket.socket) -> int:
+    return _credentials(peer)[1]
+
+
+def _credentials(peer: socket.socket) -> tuple[int, int, int]:
+    """The numbers of its process, user and group."""
     size = struct.calcsize("3i")
-    user: int = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))[1]
-    return user
+    process, user, group = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return process, user, group
 
 
 def _start(name: str, parent: int) -> None:

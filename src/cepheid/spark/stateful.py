@@ -15,7 +15,7 @@ from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from cepheid.spark.host import hosts_here, keeper_of
+from cepheid.spark.host import LostError, hosts_here, keeper_of
 from cepheid.spark.keeper import HERE, Keeping, Outcome
 from cepheid.spark.late import write_late
 from cepheid.spark.pack import NOTHING, settle
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 COUNTS = ("events", "late events", "matches", "kept bytes", "restored", "milliseconds", *DROPPED)
 HIGHEST = ("dropping per mille", "overhead milliseconds")
 """Of these, all shards together have the highest. The overhead is there with shedding only."""
+KILLED = (
+    "the process that keeps a shard was killed while it worked on a micro-batch, and so was the one that took its "
+    "place. Most likely the machine had too little memory for it, of which the system's log tells. Give Spark itself "
+    "less (spark.driver.memory, spark.executor.memory), take fewer events in a micro-batch, or set max_partial_matches."
+)
 OUTPUT = "packed binary, " + ", ".join(f"`{name}` long" for name in (*COUNTS, *HIGHEST))
 
 
@@ -114,22 +119,43 @@ class ShardProcessor(StatefulProcessor):
         # Spark's watermark is 0 as long as there is none.
         shard = (_property("sql.streaming.queryId"), key)
         call = (job.digest, shard, version, packed, watermark if watermark > 0 else None, uuid.uuid4().hex, cut)
-        with self._keeper(job.keys.index(key)) as keeper:
-            outcome = keeper.push(*call)
-            restored = outcome is None and record is not None
-            if outcome is None:
-                if not keeper.knows(job.digest):
-                    keeper.learn(job.digest, job.pickled)
-                if record is not None and known is not None:
-                    keeper.restore(job.digest, shard, record, self._entries(known), self._kept_snapshots(known))
-                outcome = keeper.push(*call)
-        assert outcome is not None
+        outcome, restored = self._outcome(job, call, record)
         self._write(outcome)
         if self._late is not None and outcome.late is not None:
             write_late(self._late, outcome.late, _batch(), key, self._name)
         if outcome.wake is not None and (known is None or known["wake"] != outcome.wake):
             self._handle.registerTimer(outcome.wake)
         yield _frame(outcome, restored=restored, seconds=time.perf_counter() - started)
+
+    def _outcome(self, job: PackedJob, call: tuple[Any, ...], record: str | None) -> tuple[Outcome, bool]:
+        """The outcome of a push, and whether its session had to be made again.
+
+        A process that is lost on the way takes with it all that it has done and counted. Nothing of that is written
+        yet, so that another one can do the same from the state.
+        """
+        try:
+            return self._asked(job, call, record)
+        except LostError:
+            pass
+        try:
+            return self._asked(job, call, record)
+        except LostError:
+            raise LostError(KILLED) from None
+
+    def _asked(self, job: PackedJob, call: tuple[Any, ...], record: str | None) -> tuple[Outcome, bool]:
+        _, shard, *_ = call
+        with self._keeper(job.keys.index(shard[-1])) as keeper:
+            outcome = keeper.push(*call)
+            restored = outcome is None and record is not None
+            if outcome is None:
+                if not keeper.knows(job.digest):
+                    keeper.learn(job.digest, job.pickled)
+                if record is not None:
+                    known = json.loads(record)
+                    keeper.restore(job.digest, shard, record, self._entries(known), self._kept_snapshots(known))
+                outcome = keeper.push(*call)
+        assert outcome is not None
+        return outcome, restored
 
     def _keeper(self, shard: int) -> Any:
         return keeper_of(shard, self._hosts) if self._hosts else nullcontext[Keeping](HERE)
