@@ -384,6 +384,22 @@ def test_two_results_in_one_query(stream: Callable[[pa.Schema], Stream]) -> None
         assert sum(step.observedMetrics[name]["matches"] or 0 for step in progress) == 1
 
 
+def test_two_results_of_the_same_patterns_live_on(stream: Callable[[pa.Schema], Stream]) -> None:
+    """Neither takes the sessions of the other for its own."""
+    from cepheid.spark import match
+
+    batches = numbered((1, "A"), (2, "B")), numbered((3, "B")), numbered((4, "B"))
+    sources = [stream(NUMBERED).write(*batches) for _ in range(2)]
+    names = ("one", "two")
+    found = [
+        match(SIMPLE, s.read(), allowed_lateness=0, shards=1, metrics=m) for s, m in zip(sources, names, strict=True)
+    ]
+    rows, progress = sources[0].run(found[0].union(found[1]))
+    assert sorted(row["b"] for _, row in rows) == [2, 2, 3, 3, 4, 4]
+    for name in names:
+        assert not any(step.observedMetrics[name]["restored"] for step in progress if name in step.observedMetrics)
+
+
 def test_two_results_with_one_folder_for_late_events(stream: Callable[[pa.Schema], Stream]) -> None:
     from cepheid.spark import match
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from cepheid.spark.part import Job
     from cepheid.spark.shard import Shard
 
-ShardName: TypeAlias = "tuple[str, int]"
-"""The query, and the number of the shard in it."""
+ShardName: TypeAlias = "tuple[str, str, int]"
+"""The query, which of its results, and the key of the shard in that."""
 IDLE = 900.0
 """Seconds after which a shard that nobody asks for is given up: it is elsewhere now."""
 

@@ -117,7 +117,7 @@ class ShardProcessor(StatefulProcessor):
                 return  # nothing new, or it has been asked in this micro-batch when its events came
         version = None if known is None else known["version"]
         # Spark's watermark is 0 as long as there is none.
-        shard = (_property("sql.streaming.queryId"), key)
+        shard = (_property("sql.streaming.queryId"), self._name, key)
         call = (job.digest, shard, version, packed, watermark if watermark > 0 else None, uuid.uuid4().hex, cut)
         outcome, restored = self._outcome(job, call, record)
         self._write(outcome)
