@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 import cepheid
-from cepheid.job import Job, JobError, parse_job, read_job
+from cepheid.job import Job, JobError, parse_job, read_job, run_job
 from cepheid.job.batch import grows, match_options
 from cepheid.job.description import Files, Kafka
 from cepheid.job.part import interval
@@ -158,6 +158,57 @@ def test_lengths_of_time_are_those_of_patterns(folder: Path, said: str, millisec
 @pytest.mark.parametrize("path", ["events.parq?et", "event[s].parquet", "{events,more}.parquet", "*.parquet"])
 def test_names_that_stand_for_several(folder: Path, path: str) -> None:
     parse_job(text(source=f"{{format: parquet, path: '{path}'}}"), folder=folder)
+
+
+OVERWRITE = "{format: parquet, path: %s, mode: overwrite}"
+
+
+@pytest.mark.parametrize(
+    ("source", "sink", "field", "said"),
+    [
+        ("data/events", OVERWRITE % "data", "sink.path", "source.path would be gone before anything is read"),
+        ("data/day=*/x.parquet", OVERWRITE % "data", "sink.path", "source.path would be gone"),
+        ("data/*/in/*.parquet", OVERWRITE % "data/out", "sink.path", "source.path would be gone"),
+        ("file:///data/events", OVERWRITE % "/data/", "sink.path", "source.path would be gone"),
+        ("s3a://bank/data/events", OVERWRITE % "s3a://bank/data/", "sink.path", "source.path would be gone"),
+        ("${DATA}/events", OVERWRITE % "data", "sink.path", "source.path would be gone"),
+        ("data/events", OVERWRITE % ".", "sink.path", "source.path and patterns and the folder of this description would be gone"),
+        ("/elsewhere/*", OVERWRITE % "..", "sink.path", "patterns and the folder of this description would be gone"),
+        ("data/*.parquet", OVERWRITE % "data", "source.path", "stands for the files of sink.path too"),
+        ("data/*.parquet", "{format: parquet, path: data}", "source.path", "stands for the files of sink.path too"),
+        ("data/*", OVERWRITE % "data/out", "source.path", "stands for the files of sink.path too"),
+        ("data/{in,out}", "{format: json, path: data/out, mode: append}", "source.path", "stands for the files of sink.path too"),
+        ("s3a://bank/x/", "{format: parquet, path: 's3a://bank/x'}", "sink.path", "the same place as source.path"),
+    ],
+)  # fmt: skip
+def test_what_is_read_is_not_written_over(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, source: str, sink: str, field: str, said: str
+) -> None:
+    """Spark empties a folder that is overwritten before it reads the events."""
+    monkeypatch.setenv("DATA", "data")
+    (folder / "data" / "events").mkdir(parents=True)
+    fields = {"source": f"{{format: parquet, path: '{source}'}}", "sink": sink}
+    found = problems(folder, **fields)
+    assert said in found[field]
+    with pytest.raises(JobError, match=r"would be gone|stands for|same place"):
+        run_job(parse_job(text(**fields), folder=folder, check=False))
+
+
+@pytest.mark.parametrize(
+    ("source", "sink"),
+    [
+        ("data", OVERWRITE % "data/out"),
+        ("data/{in,more}/*.parquet", OVERWRITE % "data/out"),
+        ("data/in*", OVERWRITE % "data/out"),
+        ("data/*.parquet", OVERWRITE % "data2"),
+        ("data/*.parquet", "{format: csv, path: data}"),
+        ("data/events", "{format: parquet, path: data}"),
+        ("s3a://bank/x", OVERWRITE % "s3a://other/x"),
+    ],
+)
+def test_places_that_are_apart(folder: Path, source: str, sink: str) -> None:
+    (folder / "data" / "events").mkdir(parents=True)
+    parse_job(text(source=f"{{format: parquet, path: '{source}'}}", sink=sink), folder=folder)
 
 
 def test_paths_are_relative_to_the_file(folder: Path) -> None:

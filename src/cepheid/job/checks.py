@@ -17,6 +17,7 @@ from cepheid.job.description import is_local, located
 from cepheid.job.environment import is_name, names_in
 from cepheid.job.generator_checks import generator
 from cepheid.job.part import interval
+from cepheid.job.places import one_place
 from cepheid.job.problems import FieldProblem
 from cepheid.job.values import Found, Values, at, mode, texts
 from cepheid.job.yaml_text import Document, Place, path_text
@@ -138,19 +139,6 @@ def _paths(values: Values, folder: Path) -> Found:
             yield ("source", "path"), f"there is no {place}", _neighbour(Path(place))
 
 
-def _one_place(values: Values, folder: Path) -> Found:
-    """What is written and what is read are kept apart."""
-    named = {("source", "path"): at(values, "source", "path"), ("sink", "path"): at(values, "sink", "path"),
-             ("checkpoint",): values.get("checkpoint"),
-             ("engine", "late_events"): at(values, "engine", "late_events")}  # fmt: skip
-    seen: dict[str, Place] = {}
-    for place, path in named.items():
-        if isinstance(path, str):
-            first = seen.setdefault(located(folder, path), place)
-            if first != place:
-                yield place, f"this is the same place as {path_text(first)}", None
-
-
 def _where_it_runs(values: Values, folder: Path) -> Found:
     if at(values, "spark", "master") is not None and at(values, "spark", "remote") is not None:
         yield ("spark", "remote"), "a session is started at a master, or it is a server's", "say one of them"
@@ -184,7 +172,7 @@ CHECKS: tuple[Callable[[Values, Path], Found], ...] = (
     _checkpoint,
     _schema,
     _paths,
-    _one_place,
+    one_place,
     generator,
     _where_it_runs,
     _modules,

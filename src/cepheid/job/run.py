@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 from cepheid.job.batch import run_batch
 from cepheid.job.description import Job
 from cepheid.job.outcome import Outcome
+from cepheid.job.places import one_place
+from cepheid.job.problems import FieldProblem, JobError
 from cepheid.job.quiet import no_repeated_errors
 from cepheid.job.reading import read_patterns
 from cepheid.job.session import open_session
 from cepheid.job.spark_errors import said
 from cepheid.job.watch import Nobody, Watcher
+from cepheid.job.yaml_text import path_text
 from cepheid.language.problems import CepheidError
 from cepheid.local.signals import Stop
 
@@ -45,6 +48,7 @@ def run_job(job: Job, watcher: Watcher | None = None, *, show: int = 20, explain
     from cepheid.spark.session import JavaError
 
     watcher = watcher or Nobody()
+    _check_places(job)
     patterns = read_patterns(job)
     run = run_stream if job.mode == "stream" else run_batch
     watcher.phase("starting Spark")
@@ -59,6 +63,14 @@ def run_job(job: Job, watcher: Watcher | None = None, *, show: int = 20, explain
     if outcome.failed is not None:
         raise RunError(outcome.failed, outcome)
     return outcome
+
+
+def _check_places(job: Job) -> None:
+    """Once more, for who has not let the description be checked: what is overwritten does not come back."""
+    found = one_place(job.model_dump(), job.folder)
+    problems = [FieldProblem(path_text(place), message, hint=hint) for place, message, hint in found]
+    if problems:
+        raise JobError(job.name, problems)
 
 
 def _started(job: Job) -> SparkSession:
