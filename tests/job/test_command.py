@@ -72,6 +72,11 @@ def test_a_job_that_is_wrong(job: Path) -> None:
     assert "2 problems found" in result.stderr
 
 
+def test_a_traceback_would_show_no_values() -> None:
+    """Secrets would be among them."""
+    assert not app.pretty_exceptions_show_locals
+
+
 def test_an_install_hint(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 

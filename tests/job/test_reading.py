@@ -22,6 +22,7 @@ GOOD = {
     "patterns": "rules.cep",
     "sink": "{format: none}",
 }
+KAFKA = "{format: kafka, servers: x, topics: t, schema: {ts: timestamp, type: string, k: int, x: int}, options: {%s}}"
 LATE = {"mode": "stream", "sink": "{format: parquet, path: out}", "checkpoint": "state"}
 
 
@@ -312,6 +313,8 @@ def test_all_mistakes_at_once(folder: Path) -> None:
         ({**LATE, "engine": "{allowed_lateness: 1 s, late_events: ./state/}"}, "engine.late_events", "the same place as checkpoint"),
         ({**LATE, "source": "{format: parquet, path: .}", "engine": "{allowed_lateness: 1 s, late_events: .}"},
          "engine.late_events", "the same place as source.path"),
+        ({"source": KAFKA % "endingOffsets: latest"}, "source.options.endingOffsets", "this is the field ending"),
+        ({"source": KAFKA % "startingoffsets: latest"}, "source.options.startingoffsets", "say starting: latest"),
         ({"spark": "{settings: {driver.memory: 2g}}"}, "spark.settings.driver.memory", "spark.driver.memory"),
         ({"spark": "{master: local, remote: 'sc://x'}"}, "spark.remote", "one of them"),
         ({"import": "no_such_module"}, "import", "cannot be imported"),

@@ -24,6 +24,8 @@ from cepheid.job.yaml_text import Document, Place, path_text
 from cepheid.language.problems import closest
 from cepheid.spark.shard_keys import EVEN
 
+_OFFSETS = {"startingoffsets": "starting", "endingoffsets": "ending"}
+
 
 def problems_in(document: Document, folder: Path) -> Iterator[FieldProblem]:
     if not isinstance(document.values, Mapping):
@@ -130,6 +132,17 @@ def _schema(values: Values, folder: Path) -> Found:
         yield ("source", "select"), f"its columns are {columns}: say how events are made of them", help_
 
 
+def _offsets(values: Values, folder: Path) -> Found:
+    """What has a field is said there, where the rest of a job looks for it."""
+    options = at(values, "source", "options")
+    if at(values, "source", "format") != "kafka" or not isinstance(options, Mapping):
+        return
+    for name, value in options.items():
+        field = _OFFSETS.get(str(name).lower())
+        if field is not None:
+            yield ("source", "options", name), f"this is the field {field} of the source", f"say {field}: {value}"
+
+
 def _paths(values: Values, folder: Path) -> Found:
     """Files of this machine are there. What stands for several names is left to Spark."""
     path = at(values, "source", "path")
@@ -171,6 +184,7 @@ CHECKS: tuple[Callable[[Values, Path], Found], ...] = (
     _bound,
     _checkpoint,
     _schema,
+    _offsets,
     _paths,
     one_place,
     generator,

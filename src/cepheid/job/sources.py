@@ -100,7 +100,8 @@ def _kafka(spark: SparkSession, source: Kafka, streaming: bool) -> DataFrame:
             options["maxOffsetsPerTrigger"] = str(source.max_events)
         frame = spark.readStream.format("kafka").options(**options).load()
     else:
-        frame = spark.read.format("kafka").options(endingOffsets=resolved(source.ending), **options).load()
+        options = {"endingOffsets": resolved(source.ending)} | options
+        frame = spark.read.format("kafka").options(**options).load()
     return events_in(frame, source)
 
 
