@@ -477,6 +477,25 @@ def test_what_a_stream_needs(spark: SparkSession) -> None:
     assert found.columns == ["pattern", "start", "end", "x"]
 
 
+def test_functions_that_hold_much(stream: Callable[[pa.Schema], Stream], monkeypatch: pytest.MonkeyPatch) -> None:
+    from cepheid.spark import cargo, match
+
+    held = random.Random(0).randbytes(2**21)
+    cepheid.register_function("first_of", lambda x: x * 0.0 + held[0])
+    cepheid.register_function("itself", lambda x: x)
+    source = stream(NUMBERED).write(numbered((1, "A"), (2, "B")))
+    pattern = "PATTERN SEQ(A a, B b) WHERE first_of(a.seq) <> itself(b.seq) WITHIN 10 RETURN a.seq AS a"
+    options: dict[str, Any] = {"allowed_lateness": 0, "shards": 1}
+    rows, _ = source.run(match(pattern, source.read(), **options))
+    assert [row["a"] for _, row in rows] == [1]
+    monkeypatch.setattr(cargo, "most_bytes", lambda spark: 2**20)
+    with pytest.raises(
+        ValueError, match=r"2\.1 MB, most of it the function 'first_of', .* 1\.0 MB .*UDFCompressionThreshold"
+    ):
+        match(pattern, source.read(), **options)
+    match(SIMPLE, source.read(), **options)
+
+
 def test_a_folder_for_late_events_that_cannot_be_made(spark: SparkSession, tmp_path: Path) -> None:
     from cepheid.spark import match
 

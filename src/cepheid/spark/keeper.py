@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -61,7 +62,7 @@ class Keeping(Protocol):
     def knows(self, job: str) -> bool:
         """Whether a job, by its digest, was learned."""
 
-    def learn(self, job: str, pickled: bytes) -> None: ...
+    def learn(self, job: str, packed: bytes) -> None: ...
 
     def restore(
         self, job: str, shard: ShardName, record: str, log: Iterable[bytes], snapshots: Mapping[str, bytes]
@@ -87,8 +88,8 @@ class Keeper:
     def knows(self, job: str) -> bool:
         return job in self._jobs
 
-    def learn(self, job: str, pickled: bytes) -> None:
-        found: Job = pickle.loads(pickled)
+    def learn(self, job: str, packed: bytes) -> None:
+        found: Job = pickle.loads(zlib.decompress(packed))
         self._jobs[job] = found
         if found.engine.shed is not None and not found.functions:
             warm_up(found.engine, found.engine.patterns, found.events.empty_table(), found.engine.columns)

@@ -18,6 +18,8 @@ MIN_JAVA = 17
 BATCH_BYTES, UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", 2**31 - 1
 """With any other limit, Spark asks after every row how large the batch for Python is: most of what a row costs. Batches
 are limited by their number of rows as well."""
+FUNCTION_BYTES, ENOUGH = "spark.broadcast.UDFCompressionThreshold", 100_000_000
+"""What is longer is broadcast to Spark's workers, and the operators of a stream cannot be made of that."""
 SHUFFLE = "spark.sql.shuffle.partitions"
 """Spark makes 200, each of which costs something in every micro-batch."""
 _LOCAL = re.compile(r"local(?:\[\s*(\d+|\*)\s*(?:,.*)?\])?")
@@ -48,7 +50,9 @@ def session(name: str = "cepheid", *, cores: int | None = None, **settings: obje
     master = str(wanted.pop("spark.master", f"local[{cores or '*'}]"))
     local = _LOCAL.fullmatch(master)
     _find_java()
-    defaults: dict[str, object] = {"spark.sql.session.timeZone": "UTC", BATCH_BYTES: UNLIMITED}
+    defaults: dict[str, object] = {
+        "spark.sql.session.timeZone": "UTC", BATCH_BYTES: UNLIMITED, FUNCTION_BYTES: ENOUGH
+    }  # fmt: skip
     if local:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # works where the host name does not resolve

@@ -41,14 +41,16 @@ OUTPUT = "packed binary, " + ", ".join(f"`{name}` long" for name in (*COUNTS, *H
 
 @dataclass(frozen=True)
 class PackedJob:
-    """A job on its way to a keeper: pickled, and a digest to know it by. ``keys``: the keys of its shards, in order."""
+    """A job on its way to a keeper: pickled and compressed, and a digest to know it by. ``keys``: the keys of its
+    shards, in order.
+    """
 
-    pickled: bytes
+    packed: bytes
     keys: tuple[int, ...]
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(self.pickled).hexdigest()[:16]
+        return hashlib.sha256(self.packed).hexdigest()[:16]
 
 
 def _one(name: str, type_: StringType | BinaryType | LongType) -> StructType:
@@ -149,7 +151,7 @@ class ShardProcessor(StatefulProcessor):
             restored = outcome is None and record is not None
             if outcome is None:
                 if not keeper.knows(job.digest):
-                    keeper.learn(job.digest, job.pickled)
+                    keeper.learn(job.digest, job.packed)
                 if record is not None:
                     known = json.loads(record)
                     keeper.restore(job.digest, shard, record, self._entries(known), self._kept_snapshots(known))

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as t
@@ -19,6 +18,7 @@ from cepheid.language.reader import read_length
 from cepheid.language.values import Interval
 from cepheid.pattern.normal import NormalForm
 from cepheid.pattern.normalise import normalise
+from cepheid.spark.cargo import check_size, packed
 from cepheid.spark.columns import arrow_schema, microseconds_of, needed_columns, spark_schema
 from cepheid.spark.entrance import entered
 from cepheid.spark.groups import shared_attributes
@@ -62,6 +62,7 @@ def match_stream(
         make_folder(df.sparkSession, late_events)
     _use_rocksdb(df.sparkSession)
     processor = ShardProcessor(job.jobs(), _hosts(df.sparkSession), late_events, metrics)
+    check_size(df.sparkSession, processor, functions_in(map(normalise, engine.patterns)))
     pushed = packed.groupBy("shard").transformWithStateInPandas(processor, OUTPUT, "append", "EventTime")
     sums = [F.sum(f"`{name}`").alias(name) for name in COUNTS]
     counted = pushed.observe(metrics, *sums, *(F.max(f"`{name}`").alias(name) for name in HIGHEST))
@@ -173,7 +174,7 @@ class _StreamJob:
             events = pa.schema([self._events.field(name) for name in needed])
             functions = functions_in(group.normals)
             job = Job(group.engine, events, self.matches, len(group.keys), functions)
-            found[group_number(group.attributes)] = PackedJob(cloudpickle.dumps(job), group.keys)  # type: ignore[no-untyped-call]
+            found[group_number(group.attributes)] = PackedJob(packed(job), group.keys)
         return found
 
 
