@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cepheid.job import JobError, parse_job
 from cepheid.job.environment import hidden, scrubbed
-from cepheid.job.session import as_texts, settings
+from cepheid.job.session import as_texts, open_session, settings
 
 JOB = """
 source:
@@ -60,6 +61,48 @@ def test_mistakes_do_not_repeat_secrets(patterns: Path) -> None:
 def test_what_is_no_name(text: str, patterns: Path) -> None:
     with pytest.raises(JobError, match="names no environment variable"):
         parse_job(JOB.replace("topics: t", f"topics: '{text}'"), folder=patterns.parent)
+
+
+def test_wherever_a_variable_may_be_it_is_replaced(patterns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: dict[str, object] = {}
+
+    class Builder:
+        def appName(self, name: str) -> Builder:  # noqa: N802
+            said["name"] = name
+            return self
+
+        def config(self, name: str, value: str) -> Builder:
+            said[name] = value
+            return self
+
+        def getOrCreate(self) -> None:  # noqa: N802
+            pass
+
+    remote = "spark: {remote: 'sc://me:${JOB_PASSWORD}@x', packages: ['org.foo:spark-sql-kafka:${JOB_PASSWORD}'], "
+    job = parse_job(JOB.replace("spark: {", remote) + "name: a ${JOB_PASSWORD}\n", folder=patterns.parent)
+    sessions = pytest.importorskip("pyspark.sql").SparkSession
+    monkeypatch.setattr(sessions, "builder", SimpleNamespace(remote=lambda url: said.update(url=url) or Builder()))
+    open_session(job)
+    assert (said["name"], said["url"]) == ("a hunter22", "sc://me:hunter22@x")
+    assert said["spark.jars.packages"] == "org.foo:spark-sql-kafka:hunter22"
+    assert job.name == "a ${JOB_PASSWORD}"
+
+
+@pytest.mark.parametrize(
+    ("field", "changed"),
+    [
+        ("source.record_time", ("topics: t", "topics: t\n  record_time: ${JOB_PASSWORD}")),
+        ("sink.name", ("{format: none}", "{format: memory, name: '${JOB_PASSWORD}'}")),
+        ("events.time", ("sink: ", "events: {time: '${JOB_PASSWORD}'}\nsink: ")),
+        ("trigger", ("sink: ", "mode: stream\ntrigger: ${JOB_PASSWORD}\nsink: ")),
+    ],
+)
+def test_anywhere_else_it_is_a_mistake(patterns: Path, field: str, changed: tuple[str, str]) -> None:
+    with pytest.raises(JobError) as caught:
+        parse_job(JOB.replace(*changed), folder=patterns.parent)
+    said = [problem for problem in caught.value.problems if problem.field == field]
+    assert any("${JOB_PASSWORD} is not replaced here" in problem.message for problem in said)
+    assert any("spark.packages" in str(problem.hint) for problem in said)
 
 
 def test_kafka_is_fetched_unless_it_is_there(patterns: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

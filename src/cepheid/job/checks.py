@@ -24,6 +24,14 @@ from cepheid.job.yaml_text import Document, Place, path_text
 from cepheid.language.problems import closest
 from cepheid.spark.shard_keys import EVEN
 
+WITH_VARIABLES: tuple[Place, ...] = (
+    ("name",), ("patterns",), ("checkpoint",), ("engine", "late_events"),
+    *(("source", name) for name in ("path", "servers", "topics", "starting", "ending", "host")),
+    *(("source", name) for name in ("options", "where", "select")),
+    *(("sink", name) for name in ("path", "servers", "topic", "options")),
+    *(("spark", name) for name in ("master", "remote", "packages", "settings")),
+)  # fmt: skip
+"""The fields in whose texts environment variables are replaced."""
 _OFFSETS = {"startingoffsets": "starting", "endingoffsets": "ending"}
 
 
@@ -36,10 +44,13 @@ def problems_in(document: Document, folder: Path) -> Iterator[FieldProblem]:
 
 
 def _variables(values: Values, folder: Path) -> Found:
-    """Environment variables have a name, and are set."""
+    """Environment variables stand where their values are put in, have a name, and are set."""
     for place, text in texts(values):
         for name in names_in(text):
-            if not is_name(name):
+            if not any(place[: len(field)] == field for field in WITH_VARIABLES):
+                fields = ", ".join(map(path_text, WITH_VARIABLES))
+                yield place, f"a variable such as ${{{name}}} is not replaced here", f"it is in {fields}"
+            elif not is_name(name):
                 yield place, f"${{{name}}} names no environment variable", "names are letters, digits and _"
             elif name not in os.environ:
                 near = closest(name, os.environ)

@@ -41,13 +41,13 @@ def open_session(job: Job) -> SparkSession:
     _send_modules(job)
     wanted: dict[str, Any] = dict(settings(job))
     if job.spark.remote is not None:
-        builder = SparkSession.builder.remote(resolved(job.spark.remote)).appName(job.name)
+        builder = SparkSession.builder.remote(resolved(job.spark.remote)).appName(resolved(job.name))
         for key, value in wanted.items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
     if job.spark.master is not None:
         wanted["spark.master"] = resolved(job.spark.master)
-    spark = session(job.name, **wanted)
+    spark = session(resolved(job.name), **wanted)
     spark.sparkContext.setLogLevel(job.spark.log_level)
     return spark
 
@@ -76,7 +76,7 @@ def settings(job: Job) -> dict[str, str]:
     hands = job.engine.shards or _local_cores(job)
     if hands is not None and job.mode == "stream":
         wanted["spark.sql.shuffle.partitions"] = str(hands)  # each costs something in every micro-batch
-    packages = list(job.spark.packages or ())
+    packages = [resolved(package) for package in job.spark.packages or ()]
     wanted |= as_texts(job.spark.settings)
     if job.spark.log_level in ("WARN", "ERROR", "OFF") and job.spark.remote is None:
         wanted.setdefault("spark.driver.extraJavaOptions", _quiet_from_the_start())

@@ -70,7 +70,7 @@ def start_stream(found: DataFrame, job: Job, show: Callable[[DataFrame, int], An
         case _:
             assert_never(sink)
     if not (isinstance(sink, ShownSink) and sink.format == "memory"):
-        writer = writer.queryName(job.name)
+        writer = writer.queryName(resolved(job.name))
     if job.checkpoint is not None:
         writer = writer.option("checkpointLocation", job.place(resolved(job.checkpoint)))
     if job.trigger == "available_now":
