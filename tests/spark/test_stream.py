@@ -508,6 +508,18 @@ def test_a_folder_for_late_events_that_cannot_be_made(spark: SparkSession, tmp_p
             match("PATTERN A a WITHIN 10 seconds", frame, allowed_lateness="1 second", late_events=folder)
 
 
+@long
+def test_matches_of_a_stream_are_matched_in_a_query_of_their_own(stream: Callable[[pa.Schema], Stream]) -> None:
+    """As the guide says, until Spark takes a second watermark."""
+    from cepheid.spark import match
+
+    source = stream(NUMBERED).write(numbered((1, "A"), (2, "B")))
+    found = match(SIMPLE, source.read(), allowed_lateness=0, shards=1).selectExpr("end AS ts", "pattern AS type", "a")
+    again = match("PATTERN pattern_1 p WITHIN 10 RETURN p.a", found, allowed_lateness=0, shards=1, metrics="again")
+    with pytest.raises(Exception, match="Redefining watermark is disallowed"):
+        source.run(again)
+
+
 def test_text_is_compared_by_its_bytes_whatever_its_collation(stream: Callable[[pa.Schema], Stream]) -> None:
     from cepheid.spark import match
 
