@@ -105,3 +105,27 @@ def own_columns(pattern: Any) -> list[str]:
     """The columns of a pattern's own matches, of all those of a session."""
     schema = pa.schema({"ts": "int64", "type": "string", "x": "int64", "k": "int64"})
     return list(cepheid.Engine([pattern]).output_schema(schema).names)
+
+
+def test_a_partition_that_is_far_ahead_does_not_hide_the_others() -> None:
+    """Where each counts its own events, c is rare in all partitions but one, and the chain that begins with it stays."""
+    rng, count = np.random.default_rng(0), 24_000
+    ahead = rng.random(count) < 0.1
+    kinds = [rng.choice(list("ABC"), count, p=shares) for shares in ((0.02, 0.49, 0.49), (0.49, 0.49, 0.02))]
+    keys = np.where(ahead, 0, rng.integers(1, 21, count))
+    columns = {"type": np.where(ahead, *kinds), "x": rng.random(count), "k": keys}
+    table = pa.table({"ts": np.arange(count), **columns})
+    pattern = cepheid.parse(
+        "PATTERN SEQ(A a, B b, C c) WHERE a.x + 0.3 < b.x AND b.x + 0.3 < c.x PARTITION BY k WITHIN 200 EVENTS"
+    )
+
+    def run(**options: Any) -> dict[str, Any]:
+        session = cepheid.Engine([pattern], **options).open()
+        for start in range(0, count, 500):
+            session.push(table.slice(start, 500), watermark=start)
+        return session.report()
+
+    found, best, worst = run(adapt=True, check_every=2000), run(order=["c", "b", "a"]), run(order=["a", "b", "c"])
+    assert [change["new"] for change in found["adaptation"]["changes"]] == ["((c ⋈ b) ⋈ a)"]
+    assert found["candidates"] < 1.1 * best["candidates"] < worst["candidates"]
+    assert found["matches"] == best["matches"] == worst["matches"]

@@ -79,3 +79,23 @@ def test_patterns_with_different_windows_have_different_rates() -> None:
     session.push(stream(-5000, 3000, [0.3, 0.3, 0.3, 0.1]), watermark=-2500)
     rates = [found.counts["a"] for found in session.estimates().values()]
     assert rates == pytest.approx([3, 300], rel=0.6)
+
+
+def test_partitions_that_count_for_themselves_have_their_own_last_window() -> None:
+    """One that is far ahead of the others takes nothing from their rates, and a NOT does not count further back."""
+    pattern = cepheid.parse("PATTERN SEQ(A a, NOT(D d), B b, C c) WHERE a.x < b.x PARTITION BY k WITHIN 200 EVENTS")
+    count, busy = 24_000, 0.3
+    rng = np.random.default_rng(0)
+    kinds = {0: [0.02, 0.4, 0.4, 0.18]} | {k: [0.5, 0.3, 0.02, 0.18] for k in range(1, 11)}
+    keys = np.where(rng.random(count) < busy, 0, rng.integers(1, 11, count))
+    types = np.empty(count, dtype="U1")
+    for key, shares in kinds.items():
+        types[keys == key] = rng.choice(list("ABCD"), int((keys == key).sum()), p=shares)
+    events = pa.table({"ts": np.arange(count), "type": types, "x": rng.random(count), "k": keys})
+    session = cepheid.Engine([pattern]).open()
+    for start in range(0, count, 500):
+        session.push(events.slice(start, 500), watermark=start)
+    session.push(events.slice(0, 0), watermark=count)
+    last = np.concatenate([types[keys == key][-200:] for key in kinds])
+    wanted = {name.lower(): int((last == name).sum()) for name in "ABCD"}
+    assert estimates(session).counts == pytest.approx(wanted, rel=0.02)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from cepheid.engine.vector import Mask, Numbers
 from cepheid.pattern.normal import Condition
 from cepheid.stats.estimates import Estimates
 from cepheid.stats.histogram import ExponentialHistogram
+
+Clock: TypeAlias = "Callable[[Rows], Rows]"
 
 FEW = 16
 PIECES = 4
@@ -77,7 +79,11 @@ def observe(run: BranchRun, counts: dict[str, float], tried: int) -> Estimates:
     evaluates them, or whether it does. ``tried``: so many events of each variable are tried together.
     """
     program, scope, store = run.program, run.scope, run.scope.store
-    rows = _recent(run, {name: run.events(name) for name in counts})
+    kept = {name: run.events(name) for name in counts}
+    clock = _clock(run, kept.values())
+    rows = _recent(kept, clock, program.window)
+    if run.keeps_for_ever:  # the places of one partition say nothing of when an event of another came
+        counts = {name: float(len(found)) for name, found in rows.items()}
 
     def value(side: Side, rows: Rows) -> Rows | Numbers:
         found: Rows | Numbers = (store.floats if side.is_float else store.values)[side.column][rows - store.base]
@@ -104,19 +110,29 @@ def observe(run: BranchRun, counts: dict[str, float], tried: int) -> Estimates:
         flat = {name: chosen.reshape(-1) for name, chosen in zip(names, shaped, strict=True)}
         return holds(condition, flat).reshape(shaped[0].shape)
 
-    times = {name: store.times(found) for name, found in some.items()}
+    times = {name: clock(found) for name, found in some.items()}
     joint = Joint(program.branch, times, Comparisons(program.compared, values, holds_now), tried)
-    selectivity = Trial(program.branch, rows, store.times, holds).selectivity
+    selectivity = Trial(program.branch, rows, clock, holds).selectivity
     return Estimates(counts, selectivity, _same_partition(run, rows), joint)
 
 
-def _recent(run: BranchRun, rows: dict[str, Rows]) -> dict[str, Rows]:
+def _recent(rows: dict[str, Rows], clock: Clock, window: int) -> dict[str, Rows]:
     """Those of the last window. More are kept where the watermark lags behind, or where events are negated."""
-    if run.keeps_for_ever:
-        return rows  # each partition counts by itself
-    times = {name: run.scope.store.times(found) for name, found in rows.items()}
-    oldest = max((int(found.max()) for found in times.values() if len(found)), default=0) - run.program.window
+    times = {name: clock(found) for name, found in rows.items()}
+    oldest = max((int(found.max()) for found in times.values() if len(found)), default=0) - window
     return {name: found[times[name] >= oldest] for name, found in rows.items()}
+
+
+def _clock(run: BranchRun, rows: Iterable[Rows]) -> Clock:
+    """When events came. Where partitions count for themselves, from the newest of the same partition backwards."""
+    store, column = run.scope.store, run.program.partition
+    if column is None or not run.keeps_for_ever:
+        return store.times
+    every = np.concatenate(list(rows))
+    parts = store.values[column][every - store.base]
+    newest = np.full(int(parts.max(initial=-1)) + 1, -FOREVER)
+    np.maximum.at(newest, parts, store.times(every))
+    return lambda found: store.times(found) - newest[store.values[column][found - store.base]]
 
 
 def _same_partition(run: BranchRun, rows: Mapping[str, Rows]) -> float:

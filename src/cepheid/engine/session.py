@@ -302,8 +302,9 @@ class Session:
     def estimates(self, tried: int = 200) -> dict[Branch, Estimates]:
         """Arrival rates and selectivities of the last window, for each branch: what a new plan could be made with.
 
-        Rates come from exponential histograms, selectivities from combinations of the events that are kept. ``tried``:
-        so many of each variable are tried together; the more there are, the surer is what is found.
+        Rates come from exponential histograms, selectivities from combinations of the events that are kept; where
+        partitions count their own events, rates do so, too. ``tried``: so many of each variable are tried together; the
+        more there are, the surer is what is found.
         """
         self._catch_up()
         return {branch: found for state in self._states for branch, found in state.estimates(tried).items()}
