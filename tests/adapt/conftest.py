@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from cepheid.adapt import follower, worth
+from cepheid.adapt import worth
 
 
 @pytest.fixture(autouse=True, scope="module")
 def any_gain_counts(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        if not request.module.__name__.endswith("test_worth"):
+        if "test_worth" not in request.module.__name__:
             patch.setattr(worth, "EVENT", 0)
             patch.setattr(worth, "WORTH", 1.0)
-            patch.setattr(follower, "WORTH", 1.0)
         yield

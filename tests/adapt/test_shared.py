@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.adapt import follower
+from cepheid.adapt import worth
 from cepheid.adapt.judged import Judged, cost, expected
 from cepheid.adapt.policies import Invariant, Policy, Unconditional
 from cepheid.adapt.record import Decision
@@ -134,7 +134,7 @@ def test_who_did_not_ask_is_told_who_did() -> None:
 
 
 def test_without_caution_what_is_better_now_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follower, "WORTH", 1e9)
+    monkeypatch.setattr(worth, "WORTH", 1e9)
     table = drifting((1, 1, 0.02, 1), (0.02, 1, 1, 1))
     options: dict[str, Any] = {"share": cepheid.Sharing(steps=30), "check_every": 500}
     for cautious in (True, False):

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.adapt import follower, worth
+from cepheid.adapt import follower, judged, looking, worth
+from cepheid.adapt.adapting import Adapting
 
 
 def changes(window: int, **options: Any) -> list[dict[str, Any]]:
@@ -40,13 +41,13 @@ def test_what_is_nothing_beside_taking_in_the_events_is_not() -> None:
 
 
 def test_each_branch_follows_by_the_planner_that_was_named() -> None:
-    """Patterns that could share work do not lose their planner when they are planned again."""
+    """Patterns that are not planned together do not lose their planner when they are planned again."""
     rng = np.random.default_rng(0)
     kinds = np.concatenate(
         [rng.choice(list("ABCD"), 4_000, p=p) for p in ([0.4, 0.4, 0.02, 0.18], [0.02, 0.4, 0.4, 0.18])]
     )
     table = pa.table({"ts": np.arange(len(kinds)), "type": kinds, "x": rng.random(len(kinds))})
-    text = "PATTERN OR(SEQ(A a, B b, C c), SEQ(B d, C e, D f)) WHERE a.x < b.x AND b.x < c.x AND d.x < e.x WITHIN 600"
+    text = "PATTERN OR(SEQ(A a, B b, C c), SEQ(B d, C e, D f)) WHERE a.x < b.x AND b.x < c.x AND d.x > e.x WITHIN 600"
     session = cepheid.Engine(
         [cepheid.parse(text)], planner="rate", adapt=cepheid.Unconditional(), check_every=500
     ).open()
@@ -88,13 +89,13 @@ def wavering(gains: list[float], monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The looks at which a plan is changed that makes so many times as much work as the other one, at each look."""
     plans = {"old": [1_000.0 * gain for gain in gains], "new": [1_000.0] * len(gains)}
     monkeypatch.setattr(worth, "EVENT", 0)
-    monkeypatch.setattr(follower, "_cost", lambda plan, look: plans[plan][look])
-    this = follower.Adapting(cepheid.Unconditional(), "greedy").follow()
+    monkeypatch.setattr(judged, "cost", lambda plan, look: plans[plan][look])
+    this = follower.Follower(Adapting(cepheid.Unconditional(), "greedy"))
     changes = []
     for look in range(len(gains)):
         if this._compared("branch", "old", "new", look, 1.0)[2]:  # type: ignore[arg-type]
             changes.append(look)
-        this._past.setdefault("branch", deque(maxlen=follower.PAST)).append(look)  # type: ignore[arg-type]
+        this._past.setdefault("branch", deque(maxlen=looking.PAST)).append(look)  # type: ignore[arg-type]
     return changes
 
 
@@ -113,9 +114,9 @@ def test_little_that_lasts_is_gained_a_little_later_and_much_at_once(monkeypatch
 def test_gains_are_weighed_by_the_work_that_is_really_done(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where next to nothing is expected, a plan that is ten times better is not worth it, unless much is done."""
     plans = {"old": 20.0, "new": 2.0}
-    monkeypatch.setattr(follower, "_cost", lambda plan, look: plans[plan])
-    this = follower.Adapting(cepheid.Unconditional(), "greedy").follow()
-    this._past["branch"] = deque([0, 1], maxlen=follower.PAST)  # type: ignore[index, list-item]
+    monkeypatch.setattr(judged, "cost", lambda plan, look: plans[plan])
+    this = follower.Follower(Adapting(cepheid.Unconditional(), "greedy"))
+    this._past["branch"] = deque([0, 1], maxlen=looking.PAST)  # type: ignore[index, list-item]
     assert not this._compared("branch", "old", "new", 2, 1.0)[2]  # type: ignore[arg-type]
     old, new, changes = this._compared("branch", "old", "new", 2, 100.0)  # type: ignore[arg-type]
     assert [old, new] == pytest.approx([2_000, 200])
@@ -136,7 +137,7 @@ def test_without_caution_what_is_better_now_is_taken(monkeypatch: pytest.MonkeyP
 )
 def test_where_much_more_work_is_made_it_is_looked_at_sooner(events: int, work: int, due: bool) -> None:
     """Though looks have taken all the time that they may: a plan that is the worst of all by now costs more."""
-    following = follower.Adapting(cepheid.Invariant(), "greedy").follow()
+    following = follower.Follower(Adapting(cepheid.Invariant(), "greedy"))
     following.checks, following.seconds.planning, following.seconds.all = 1, 0.05, 1.0
     following._mark, following._rate = (1_000, 0, 50_000), 400.0
     session: Any = SimpleNamespace(

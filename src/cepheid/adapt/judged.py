@@ -8,11 +8,15 @@ from typing import Any
 
 from cepheid.adapt.policies import Memory, Policy, Watch
 from cepheid.adapt.record import Decision
+from cepheid.adapt.worth import lasts, with_recent
 from cepheid.pattern.normal import Branch
 from cepheid.plan.cardinality import Cardinality
 from cepheid.plan.cost import tree_cost
 from cepheid.plan.tree import Plan, as_lists, from_lists
 from cepheid.stats.estimates import Estimates
+
+BY_NOW = "{}, which was no better before, makes less work by now"
+"""Why to take an answer that was not worth a change when it was given."""
 
 
 def expected(branch: Branch, estimates: Estimates) -> Cardinality:
@@ -24,6 +28,21 @@ def cost(plan: Plan, now: Cardinality) -> float:
     """The work that a plan is expected to make of one event of the stream."""
     events = sum(now.estimates.count_of(name) for name in now.branch.names)
     return tree_cost(plan, now) / max(events, 1e-300)
+
+
+def costs(plan: Plan, other: Plan, now: Cardinality, scale: float) -> tuple[float, float]:
+    """Those of two plans. ``scale``: how much work the one in force did for what was expected of it."""
+    return scale * cost(plan, now), scale * cost(other, now)
+
+
+def compared(plan: Plan, answer: Plan, looks: Sequence[Cardinality], scale: float) -> tuple[float, float, bool]:
+    """The work that two plans are expected to make of one event, and whether to change from one to the other.
+
+    How much that is compared with taking in the event is known from the plan in force: ``scale`` is the work that it
+    did for what was expected of it. Work comes in bursts, and a look sees one window only. The last look is now.
+    """
+    old, new = zip(*(costs(plan, answer, then, scale) for then in looks), strict=True)
+    return with_recent(old), with_recent(new), lasts(old, new)
 
 
 @dataclass(slots=True)

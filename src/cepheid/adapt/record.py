@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from cepheid.stats.estimates import Estimates
 
 
 @dataclass(slots=True)
@@ -61,3 +63,7 @@ class Timed:
     def __call__(self, names: frozenset[str]) -> float | None:
         with self.seconds.spent("estimating"):
             return self.joint(names)
+
+
+def untimed(estimates: Estimates) -> Estimates:
+    return replace(estimates, joint=estimates.joint.joint) if isinstance(estimates.joint, Timed) else estimates

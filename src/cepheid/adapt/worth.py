@@ -22,6 +22,11 @@ def is_worth(old: float, new: float) -> bool:
     return _times(old, new) > WORTH
 
 
+def saves_enough(gain: float) -> bool:
+    """Whether a change saves enough of all work, if this part of it."""
+    return WORTH * (1 - gain) < 1
+
+
 def with_recent(costs: Sequence[float]) -> float:
     """What is expected next, by the costs at some looks, the last of which is now."""
     recent = costs[-RECENT - 1 : -1]

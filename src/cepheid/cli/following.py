@@ -34,8 +34,8 @@ def following(adapt: str | None, check_every: str | None, migrate: str | None) -
     >>> following("threshold 0.5", "5000", None)
     {'adapt': Threshold(change=0.5, cautious=True), 'check_every': 5000}
     """
+    from cepheid.adapt.adapting import checked_migration
     from cepheid.adapt.every import Every
-    from cepheid.adapt.follower import checked_migration
     from cepheid.adapt.policies import policy_called
 
     for option, given in (("--check-every", check_every), ("--migrate", migrate)):

@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.adapt.adapting import Adapting, Migration, checked_migration
 from cepheid.adapt.every import CheckEvery, Every
-from cepheid.adapt.follower import Adapting, Follower, Migration, checked_migration
+from cepheid.adapt.follower import Follower
 from cepheid.adapt.policies import Policy, policy_of
 from cepheid.engine.ingest import EventColumns
 from cepheid.engine.planning import AS_WRITTEN, Planning, Share, checked_share
@@ -188,4 +189,4 @@ class Engine:
         policy = policy_of(self.adapt)
         if policy is None or self._never_changes(len(self._named())) is not None:
             return None
-        return Adapting(policy, self.planner, self.check_every, self.migrate, self.estimates).follow()
+        return Follower(Adapting(policy, self.planner, self.check_every, self.migrate, self.estimates))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from numbers import Real
 from operator import is_
 from time import perf_counter
@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.adapt.follower import Follower, checked_migration
+from cepheid.adapt.adapting import checked_migration
+from cepheid.adapt.follower import Follower
 from cepheid.engine.batches import in_one, nothing
 from cepheid.engine.clock import END, Watermark, unit_of
 from cepheid.engine.functions import bound
@@ -23,6 +24,7 @@ from cepheid.engine.negation import REJECTED
 from cepheid.engine.output import Output
 from cepheid.engine.planning import Planning
 from cepheid.engine.program import BranchProgram
+from cepheid.engine.run import BranchRun
 from cepheid.engine.snapshot import Arrays, below, from_array, pack, prefixed, to_array, unpack
 from cepheid.engine.state import State
 from cepheid.engine.tally import CANDIDATES, Tally
@@ -36,6 +38,7 @@ from cepheid.pattern.normal import Branch, NormalForm
 from cepheid.pattern.normalise import normalise
 from cepheid.pattern.read import parse
 from cepheid.pattern.schema import columns_of
+from cepheid.plan.sharing.apart import in_common
 from cepheid.plan.sharing.plan import SharedPlan
 from cepheid.plan.tree import Plan, as_lists
 from cepheid.shed.lost import Lost
@@ -270,13 +273,12 @@ class Session:
     def work(self) -> dict[Branch, int]:
         """For each branch, how many candidates its plan has looked at and conditions it has evaluated."""
         self._catch_up()
-        return {run.program.branch: run.work for state in self._states for run in state.runs.values()}
+        return {run.program.branch: run.work for run in self._runs}
 
-    @property
-    def work_together(self) -> int:
-        """That of all plans; what several of them have in common was done once."""
+    def work_of(self, branches: Collection[Branch]) -> int:
+        """That of the plans of some branches together; what several of them have in common was done once."""
         self._catch_up()
-        worked = {id(tally): tally for state in self._states for run in state.runs.values() for tally in run.worked}
+        worked = {id(tally): tally for run in self._runs if run.program.branch in branches for tally in run.worked}
         return sum(tally.work for tally in worked.values())
 
     @property
@@ -287,6 +289,10 @@ class Session:
             for branch in dict.fromkeys(normal.branches):
                 found.setdefault(branch, []).append(normal.name)
         return {branch: ", ".join(names) for branch, names in found.items()}
+
+    @property
+    def _runs(self) -> Iterator[BranchRun]:
+        return (run for state in self._states for run in state.runs.values())
 
     def ticks_of(self, nanoseconds: int) -> int:
         """A length of time on the clock of the events."""
@@ -332,6 +338,13 @@ class Session:
         """Whether there is one plan for several patterns."""
         return self.shares and not self._planning.each_alone
 
+    @property
+    def together(self) -> frozenset[Branch]:
+        """The branches whose plans are judged together, as they have work in common or could have."""
+        if not self.shares or self.plans_together:
+            return frozenset(self._plans if self.shares else ())
+        return in_common(self._plans) - {run.program.branch for run in self._runs if not run.program.shares}
+
     def shared_plan(self) -> SharedPlan | None:
         """What the plans of several patterns share, and what that saves."""
         return self._planning.together() if self.shares else None
@@ -339,8 +352,7 @@ class Session:
     @property
     def changing(self) -> frozenset[Branch]:
         """Those whose old plan still goes on beside the new one."""
-        runs = (run for state in self._states for run in state.runs.values())
-        return frozenset(run.program.branch for run in runs if run.is_changing)
+        return frozenset(run.program.branch for run in self._runs if run.is_changing)
 
     def search_again(self, estimates: Mapping[Branch, Estimates]) -> tuple[Mapping[Branch, Plan], float]:
         """Plans for all branches that share work, and which part of the work of the present ones they save."""

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, ValidationInfo, field_validator
 
+from cepheid.adapt.adapting import Migration
 from cepheid.adapt.every import Every
-from cepheid.adapt.follower import Migration
 from cepheid.adapt.policies import WORDS, Invariant, Policy, Threshold, Unconditional, policy_of
 from cepheid.engine.engine import NEGATIONS
 from cepheid.job.part import LENGTH, Count, Length, Part, Texts, length, one_of

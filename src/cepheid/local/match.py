@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.adapt.adapting import Migration
 from cepheid.adapt.every import CheckEvery
-from cepheid.adapt.follower import Migration
 from cepheid.adapt.policies import Policy
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns, without_views

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
+from cepheid.adapt.adapting import Migration
 from cepheid.adapt.every import CheckEvery
-from cepheid.adapt.follower import Migration
 from cepheid.adapt.policies import Policy
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from cepheid.adapt.adapting import Migration
 from cepheid.adapt.every import CheckEvery
-from cepheid.adapt.follower import Migration
 from cepheid.adapt.policies import Policy
 from cepheid.engine.planning import Share
 from cepheid.engine.session import Session

@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from cepheid.adapt.adapting import Migration
 from cepheid.adapt.every import CheckEvery
-from cepheid.adapt.follower import Migration
 from cepheid.adapt.policies import Policy
 from cepheid.engine.engine import Engine
 from cepheid.engine.ingest import EventColumns

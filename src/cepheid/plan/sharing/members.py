@@ -86,7 +86,7 @@ class Catalogue:
         return min(cost * (window / self.window) ** self.widths[number], HUGE)
 
 
-def _dropping(branch: Branch, names: tuple[str, ...]) -> Iterator[frozenset[str]]:
+def dropping(branch: Branch, names: tuple[str, ...]) -> Iterator[frozenset[str]]:
     """Variables after which a negation is judged: what it leaves is of no use to others.
 
     The last join of all has no need to judge it; but if there are sets to be found yet, it does.
@@ -111,7 +111,7 @@ class Member:
         self.full: Mask = (1 << len(single)) - 1
         self.window = float(max(branch.window.size, 1))  # events of one time are in a window of no length too
         self._sub_patterns = sub_patterns(branch, catalogue.not_null)
-        self._dropping = tuple(_dropping(branch, self.names))
+        self._dropping = tuple(dropping(branch, self.names))
         self._catalogue = catalogue
         if not catalogue.window:
             catalogue.window = self.window
