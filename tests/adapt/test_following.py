@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import cepheid
 from cepheid.adapt import record
 from cepheid.adapt.policies import Invariant, Policy, Threshold, Unconditional
+from cepheid.engine.joint import Joint
 from cepheid.local.match import match, prepare
 from cepheid.local.match import run as run_through
 from tests.contracts.test_engine_is_exact import Case, canonical, cases, expected, schema
@@ -317,3 +318,29 @@ def test_a_pattern_is_removed_while_a_change_of_its_plan_is_judged(restores: boo
         changed = now
     assert removed
     assert matches + session.close().num_rows == match(patterns[1], table).num_rows
+
+
+@pytest.mark.parametrize("planner", ["auto", "dp_left", "dp_bushy"])
+def test_a_look_at_a_long_pattern_asks_for_few_estimates(planner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All subsets of eleven variables are two thousand. A search over them may take seconds, for which the stream waits."""
+    asked: list[frozenset[str]] = []
+    share = Joint.share
+
+    def counted(joint: Joint, names: frozenset[str]) -> float | None:
+        asked.append(names)
+        return share(joint, names)
+
+    monkeypatch.setattr(Joint, "share", counted)
+    names, rng = "ABCDEFGHIJK", np.random.default_rng(0)
+    variables = [f"v{place}" for place in range(len(names))]
+    pattern = cepheid.parse(
+        f"PATTERN SEQ({', '.join(f'{name} {v}' for name, v in zip(names, variables, strict=True))}) WHERE "
+        + " AND ".join(f"{x}.x < {y}.x" for x, y in itertools.pairwise(variables)) + " WITHIN 60"
+    )  # fmt: skip
+    table = pa.table({"ts": range(900), "type": rng.choice(list(names), 900), "x": rng.random(900)})
+    session = cepheid.Engine([pattern], planner=planner, adapt=True, check_every=300).open()
+    for start in range(0, 900, 300):
+        asked.clear()
+        session.push(table.slice(start, 300), watermark=start)
+        assert 0 < len(asked) < len(names) ** 3
+    assert session.report()["adaptation"]["checks"] == 3

@@ -18,7 +18,7 @@ CheckEvery: TypeAlias = "int | str | dt.timedelta | None"
 EVENT = 200
 """The work of taking in one event, in candidates and evaluations of conditions: both take about as long."""
 LOOK = 20_000
-"""The work of a look, for each variable of a pattern …"""
+"""The work of a look, for each variable of a pattern, or for four of the subsets that a planner searches …"""
 LOOKS = 80
 """… and so many times as much is done before the next."""
 BETWEEN = 4_096

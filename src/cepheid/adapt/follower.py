@@ -17,6 +17,7 @@ from cepheid.adapt.record import Decision, untimed
 from cepheid.adapt.together import Together
 from cepheid.adapt.watched import Watched
 from cepheid.pattern.normal import Branch
+from cepheid.plan.planner import again
 from cepheid.stats.estimates import Estimates
 
 FOLLOWING = 0.0125
@@ -69,7 +70,7 @@ class Follower(Looking):
             done, taken = BURST * done, BURST * taken
         elif self.checks and self.seconds.overhead > (SEARCHING if session.plans_together else FOLLOWING):
             return False
-        variables = sum(len(branch.names) for branch in session.plans)
+        variables = sum(again(self._adapting.planner, branch) for branch in session.plans)
         looks = FIRST_LOOKS if all(branch in self._known for branch in session.plans) else self.checks
         return enough(done, taken, variables, looks)
 

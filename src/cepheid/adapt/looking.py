@@ -23,7 +23,7 @@ from cepheid.adapt.watched import Watched
 from cepheid.adapt.worth import is_worth, saves_enough
 from cepheid.pattern.normal import Branch
 from cepheid.plan.cardinality import Cardinality
-from cepheid.plan.planner import plan_with
+from cepheid.plan.planner import plan_with, quick
 from cepheid.plan.sharing.apart import worth_taking
 from cepheid.plan.tree import Plan
 from cepheid.stats.estimates import Estimates
@@ -141,7 +141,7 @@ class Looking:
                 if session.plans_together:
                     plans, gain = session.search_again(estimates)
                 else:
-                    answers = {b: plan_with(now.branch, now, self._adapting.planner) for b, now in looks.items()}
+                    answers = {b: self._plan(now) for b, now in looks.items()}
                     plans, gain = worth_taking(looks, plans_now, answers, leaves=self._leaves)
             self.replanned += 1
             self.confirmed += not plans
@@ -194,12 +194,19 @@ class Looking:
         """Whether a branch that changes shares nothing any more."""
         return self._adapting.migrate == "parallel"
 
+    def _planner(self, now: Cardinality) -> str:
+        return quick(self._adapting.planner, now.branch)
+
+    def _plan(self, now: Cardinality) -> Plan:
+        """What a branch would have alone."""
+        return plan_with(now.branch, now, self._planner(now))
+
     def _watch_alone(self, session: Followed, branch: Branch, now: Cardinality) -> None:
         plan = session.plans[branch]
         assert plan is not None
-        alone = plan_with(now.branch, now, self._adapting.planner)
+        alone = self._plan(now)
         memory = self._memories.setdefault(branch, {})
-        watch = self._adapting.policy.watch(alone, self._adapting.planner, now, memory)
+        watch = self._adapting.policy.watch(alone, self._planner(now), now, memory)
         self._watched[branch] = Watched(plan, alone, watch, (0, 0))
 
     def _check(self, session: Followed, branch: Branch, plan: Plan, now: Cardinality, work: int) -> None:
@@ -224,7 +231,7 @@ class Looking:
         if reason is None:
             return
         with self.seconds.spent("planning"):
-            answer = plan_with(now.branch, now, self._adapting.planner)
+            answer = self._plan(now)
             self.replanned += 1
             self.confirmed += answer == plan
             old, new = costs(plan, answer, now, scale)
@@ -257,7 +264,7 @@ class Looking:
             plan, work = answer, session.work[branch]
         with self.seconds.spent("deciding"):
             memory = self._memories.setdefault(branch, {})
-            watch = self._adapting.policy.watch(answer, self._adapting.planner, now, memory)
+            watch = self._adapting.policy.watch(answer, self._planner(now), now, memory)
         # A plan that begins beside the one before does less at first.
         mark = (0, 0) if branch in session.changing else (session.events, work)
         self._watched[branch] = Watched(plan, answer, watch, mark, judged)
@@ -278,7 +285,7 @@ class Looking:
         if branch in self._known and branch not in self._watched:
             with self.seconds.spent("deciding"):
                 then, memory = expected(branch, self._known[branch]), self._memories.setdefault(branch, {})
-                watch = self._adapting.policy.watch(plan, self._adapting.planner, then, memory)
+                watch = self._adapting.policy.watch(plan, self._planner(then), then, memory)
             self._watched[branch] = Watched(plan, plan, watch, (0, 0))
 
 

@@ -24,6 +24,11 @@ PLANNERS: dict[str, Callable[[Branch, Cardinality], Plan]] = {
     "dynamic": lambda branch, cardinality: search(orders.pattern_order(branch, cardinality)),
 }
 
+MOST_AGAIN = 8
+"""While a stream waits, all orders and all trees are searched for patterns of so many variables at the most; each
+variable more takes twice to thrice as long, and more than a second for eleven."""
+EXHAUSTIVE = ("auto", "dp_left", "dp_bushy")
+
 UNASKED = ("pattern_order", "dynamic")
 """Those that give the same plan whatever is known of the stream."""
 
@@ -37,6 +42,36 @@ def make_plan(branch: Branch, estimates: Estimates, planner: str = "auto", order
     if order is not None:
         return chain(_checked_order(branch, order))
     return plan_with(branch, Cardinality(branch, estimates), planner)
+
+
+def quick(planner: str, branch: Branch) -> str:
+    """The planner to plan a branch with again, while the stream waits.
+
+    >>> from cepheid.pattern.normalise import normalise
+    >>> from cepheid.pattern.read import parse
+    >>> [branch] = normalise(parse(f"PATTERN SEQ({', '.join(f'A v{n}' for n in range(9))}) WITHIN 10")).branches
+    >>> quick("auto", branch), quick("zstream", branch)
+    ('greedy', 'zstream')
+    """
+    return "greedy" if planner in EXHAUSTIVE and _planned(branch) > MOST_AGAIN else planner
+
+
+def again(planner: str, branch: Branch) -> int:
+    """What it takes to plan a branch again, in variables of a planner that does not search all subsets of them.
+
+    >>> from cepheid.pattern.normalise import normalise
+    >>> from cepheid.pattern.read import parse
+    >>> [branch] = normalise(parse(f"PATTERN SEQ({', '.join(f'A v{n}' for n in range(8))}) WITHIN 10")).branches
+    >>> again("auto", branch), again("greedy", branch)
+    (64, 8)
+    """
+    subsets = 2 ** _planned(branch) if quick(planner, branch) in EXHAUSTIVE else 0
+    return max(len(branch.names), subsets // 4)
+
+
+def _planned(branch: Branch) -> int:
+    """How many variables there is a plan for: sets come after it."""
+    return sum(not v.is_kleene for v in branch.variables)
 
 
 def plan_with(branch: Branch, cardinality: Cardinality, planner: str) -> Plan:
