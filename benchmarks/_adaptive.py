@@ -62,16 +62,43 @@ STATIC, NEVER = "static", 10**12
 """All methods look at the statistics when the leader does, a session with ``adapt=True`` that decides by itself when to
 and that nobody measures: so they differ in what they decide, and not in when they happened to look. It is the first to
 get each batch, which takes a little longer than to be one of the others."""
-METHODS: dict[str, Policy | None] = {
+EVERY: dict[str, Policy | None] = {
     STATIC: None,
-    "unconditional, published": cepheid.Unconditional(cautious=False),
-    "threshold 0.3, published": cepheid.Threshold(0.3, cautious=False),
-    "threshold 1, published": cepheid.Threshold(1.0, cautious=False),
-    "invariant, published": cepheid.Invariant(cautious=False),
+    "unconditional published": cepheid.Unconditional(cautious=False),
+    "threshold 0.1 published": cepheid.Threshold(0.1, cautious=False),
+    "threshold 0.3 published": cepheid.Threshold(0.3, cautious=False),
+    "threshold 1 published": cepheid.Threshold(1.0, cautious=False),
+    "invariant published": cepheid.Invariant(cautious=False),
     "unconditional": cepheid.Unconditional(),
+    "threshold 0.1": cepheid.Threshold(0.1),
+    "threshold 0.3": cepheid.Threshold(0.3),
+    "threshold 1": cepheid.Threshold(1.0),
+    "invariant": cepheid.Invariant(),
     "adapt=True": DEFAULT,
 }
-"""As the paper has them, they take every plan that is better now. The others are as careful as this library is."""
+"""As the paper has them, they take every plan that is better now. The others are as careful as this library is: so what
+invariants bring is seen beside thresholds that are as careful."""
+SELDOM = ("threshold 0.1 published", "threshold 0.1")
+"""Each method takes as long as the others: these run if they are named, or if all are."""
+
+
+def methods_called(names: str | None) -> dict[str, Policy | None]:
+    """Those that ``CEPHEID_METHODS`` names, and the one that they are compared with; ``all``; or the usual ones.
+
+    >>> list(methods_called("adapt=True,threshold 0.1"))
+    ['static', 'threshold 0.1', 'adapt=True']
+    >>> len(methods_called("all")) - len(methods_called(None))
+    2
+    """
+    if names is None:
+        return {name: policy for name, policy in EVERY.items() if name not in SELDOM}
+    wanted = {name.strip() for name in names.split(",")}
+    if unknown := sorted(wanted - EVERY.keys() - {"all"}):
+        raise ValueError(f"CEPHEID_METHODS names {unknown[0]!r}: expected all, or some of {', '.join(EVERY)}")
+    return {name: policy for name, policy in EVERY.items() if name in {*wanted, STATIC} or "all" in wanted}
+
+
+METHODS = methods_called(os.environ.get("CEPHEID_METHODS"))
 
 
 @dataclass(frozen=True)
@@ -114,7 +141,7 @@ def _traffic() -> tuple[pa.Table, list[str], list[str]]:
 
         made_up = traffic_sensors(600_000, sensors=60, drift=0.3, skew=0.7)
         names = sorted(made_up["type"].unique().to_pylist())
-        return made_up, names, names
+        return made_up.drop_columns(["ts"]), names, names
     table = found.filter(pc.greater(found["vehicle_count"], 0))
     points, point = np.unique(table["sensor"].to_numpy(), return_inverse=True)
     days = table["ts"].to_numpy().astype("datetime64[D]").astype(np.int64)
@@ -394,13 +421,14 @@ def plot_methods(result: Result, figure: Figure) -> None:
     figure.set_size_inches(16, 8)
     panels = figure.subplots(len(PLANNERS), 4, squeeze=False)
     methods = list(dict.fromkeys(str(row["method"]) for row in result.rows))
+    colours = colormaps["tab10" if len(methods) <= 10 else "tab20"]
     sizes = sorted({int(row["size"] or 0) for row in result.rows})
     for line, planner in zip(panels, PLANNERS, strict=True):
         for axes, column in zip(line, ("events/s", "gain over static", "changes", "overhead %"), strict=True):
             for place, method in enumerate(methods):
                 values = [mean(result, column, planner=planner, method=method, size=size) for size in sizes]
-                style = {"color": "black", "ls": "--"} if method == STATIC else {"color": colormaps["tab10"](place)}
-                axes.plot(sizes, values, marker="osv^DPX*h+"[place % 10], label=method, lw=1.5, ms=5, **style)
+                style = {"color": "black", "ls": "--"} if method == STATIC else {"color": colours(place)}
+                axes.plot(sizes, values, marker="osv^DPX*h+<>"[place % 12], label=method, lw=1.5, ms=5, **style)
             axes.set(xlabel="size of the pattern", title=f"{planner}: {column}")
             axes.set_xticks(sizes)
             if column in ("events/s", "gain over static"):
