@@ -16,7 +16,7 @@ from cepheid.adapt.every import EVENT, Every
 from cepheid.adapt.followed import Followed
 from cepheid.adapt.judged import BY_NOW, Judged, compared, costs, expected
 from cepheid.adapt.judged import cost as _cost
-from cepheid.adapt.policies import Memory, Watch
+from cepheid.adapt.policies import Memory
 from cepheid.adapt.record import Decision, Seconds, Timed
 from cepheid.adapt.together import Since, Together, better_by_now, compared_together, past_looks, with_another
 from cepheid.adapt.watched import Watched
@@ -33,6 +33,10 @@ DECISIONS = 1_000
 PAST = 4
 """A change must pay off not only now: what is silent now may be back in the next window, and a plan that begins with it
 is then the worst of all. So the plans are compared by so many of the last looks as well."""
+MANY = 20
+"""Of more branches that share work only the last look is kept: each has a sample of its own, also in snapshots."""
+FIRST = 1 / 3
+"""At the first look there is no other to compare with: plans that share work change there only for so large a gain."""
 SURE = 300
 """Of many plans the one that is best by few samples is as a rule not as good as it seems. So it is compared with the
 plan in force by so many partial matches and events, before it takes its place."""
@@ -119,7 +123,8 @@ class Looking:
         plans_now = {b: p for b, p in session.plans.items() if b in together and p is not None and _has_choice(b, p)}
         looks = {branch: expected(branch, estimates[branch]) for branch in plans_now if branch in estimates}
         asked: dict[Branch, str] = {}
-        who: list[tuple[Branch, Watch]] = []
+        popped: dict[Branch, Watched] = {}
+        doubted: set[Branch] = set()
         with self.seconds.spent("deciding"):
             expecting = {b: _cost(plans_now[b], now) for b, now in looks.items()}
             since = Since(session.events, session.work_of(together), session.work, expecting)
@@ -132,7 +137,8 @@ class Looking:
                 reason = UNKNOWN if watched is None else watched.watch.reason(now)
                 if reason is not None:
                     asked[branch] = reason
-                    who += [(branch, self._watched.pop(branch).watch)] if watched is not None else []
+                    if watched is not None:
+                        popped[branch] = self._watched.pop(branch)
             if not asked and not session.plans_together:
                 known = {b: watched.answer for b in looks if (watched := self._watched.get(b)) is not None}
                 asked = better_by_now(looks, plans_now, known, leaves=self._leaves)
@@ -147,8 +153,11 @@ class Looking:
             self.confirmed += not plans
             before, started = session.plans, time.perf_counter()
             pays_off = saves_enough(gain) if self._adapting.policy.cautious else gain > 0
-            if pays_off and self._adapting.policy.cautious and not session.plans_together:
+            if pays_off and self._adapting.policy.cautious:
                 pays_off, gain = self._lasts(session, looks, plans_now, plans, self._together.rate(since))
+                if not pays_off and session.plans_together:  # what asked for it asks again at the next look
+                    self._watched.update(popped)
+                    doubted = set(asked)
             with self.seconds.spent("changing"):
                 done = session.change_plans(plans, self._adapting.migrate) if pays_off else []
             names, when, decisions = session.pattern_names, session.moment(session.now), []
@@ -159,17 +168,18 @@ class Looking:
             if done:
                 self.decisions.extend(decisions)
                 self.changed += len(done)
-                self._together.changed(decisions, [(b, watch) for b, watch in who if b in done], before, since)
+                who = [(branch, watched.watch) for branch, watched in popped.items() if branch in done]
+                self._together.changed(decisions, who, before, since)
                 expecting = expecting | {b: _cost(plans[b], looks[b]) for b in done if b in looks}
         with self.seconds.spent("planning"):
             for branch, now in looks.items():
-                if branch not in self._watched:
+                if branch not in self._watched and branch not in doubted:
                     self._watch_alone(session, branch, now)
         since = Since(session.events, session.work_of(together), session.work, expecting)
         self._together.last = None if session.changing & together else since
-        if not session.plans_together:
-            for branch, now in looks.items():
-                self._past.setdefault(branch, deque(maxlen=PAST)).append(now)
+        kept = PAST if len(looks) <= MANY else 1
+        for branch, now in looks.items():
+            self._past[branch] = deque([*self._past.get(branch, ()), now], kept)
 
     def _lasts(
         self,
@@ -181,12 +191,15 @@ class Looking:
     ) -> tuple[bool, float]:
         """Whether plans that share work are worth a change by the last looks, too, and by a larger sample."""
         past = past_looks({branch: self._past.get(branch, ()) for branch in looks})
-        pays_off, gain = compared_together([*past, looks], plans, new, rate, leaves=self._leaves)
+        leaves = self._leaves and not session.plans_together  # a plan for all is searched for as if all could share it
+        pays_off, gain = compared_together([*past, looks], plans, new, rate, leaves=leaves)
+        if self.checks == 1 and gain < FIRST:
+            return False, gain
         if pays_off:
             with self.seconds.spent("estimating"):
                 estimates = self._timed(session.estimates(SURE))
                 sure = {branch: expected(branch, estimates[branch]) for branch in looks}
-            pays_off, gain = compared_together([*past, sure], plans, new, rate, leaves=self._leaves)
+            pays_off, gain = compared_together([*past, sure], plans, new, rate, leaves=leaves)
         return pays_off, gain
 
     @property
