@@ -141,7 +141,7 @@ def test_where_much_more_work_is_made_it_is_looked_at_sooner(events: int, work: 
     following.checks, following.seconds.planning, following.seconds.all = 1, 0.05, 1.0
     following._mark, following._rate = (1_000, 0, 50_000), 400.0
     session: Any = SimpleNamespace(
-        events=1_000 + events, work={"branch": 50_000 + work * events}, plans={}, plans_together=False
+        events=1_000 + events, work_of=lambda plans: 50_000 + work * events, plans={}, plans_together=False
     )
     assert following._is_time(session) == due
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
+import sys
+
 import pytest
 
 import cepheid
@@ -132,3 +137,23 @@ branch 2
   using skip_till_next, consuming events
   returns l.user AS user, COUNT(t) AS n"""
     )
+
+
+def test_a_branch_is_found_again_in_another_process() -> None:
+    """Hashes of text differ from process to process, so a branch must not take its own along."""
+    text = "PATTERN SEQ(A a, NOT(N n), B b) WHERE a.x < b.x AND n.y = 'z' WITHIN 10"
+    make = "import pickle, sys, cepheid; [b] = cepheid.normalise(cepheid.parse(sys.argv[1])).branches; hash(b)"
+    say = f"{make}; sys.stdout.buffer.write(pickle.dumps(b))"
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        made = subprocess.run([sys.executable, "-c", say, text], env=environment, capture_output=True, check=True)
+        found: Branch = pickle.loads(made.stdout)  # ours, of a moment ago
+        [branch] = cepheid.normalise(cepheid.parse(text)).branches
+        assert found == branch
+        assert {branch: 1}[found] == 1
+
+
+def test_branches_that_differ_in_a_number_have_hashes_of_their_own() -> None:
+    texts = [f"PATTERN SEQ(A a, B b) WHERE a.x < b.x AND a.y > {n} WITHIN 10" for n in range(100)]
+    branches = [branch for text in texts for branch in cepheid.normalise(cepheid.parse(text)).branches]
+    assert len({hash(branch) for branch in branches}) == 100

@@ -65,7 +65,7 @@ class Follower(Looking):
         if self.seconds.all - self._asked < ASKING:
             return False
         self._asked = self.seconds.all
-        done, taken = sum(session.work.values()) - work, session.events - events
+        done, taken = session.work_of(session.plans) - work, session.events - events
         if self._rate is not None and done + EVENT * taken > SUDDEN * self._rate * taken:
             done, taken = BURST * done, BURST * taken
         elif self.checks and self.seconds.overhead > (SEARCHING if session.plans_together else FOLLOWING):

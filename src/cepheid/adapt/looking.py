@@ -97,7 +97,7 @@ class Looking:
         self._set_mark(session)
 
     def _set_mark(self, session: Followed) -> None:
-        (events, _, before), work = self._mark, sum(session.work.values())
+        (events, _, before), work = self._mark, session.work_of(session.plans)
         if session.events > events:
             self._rate = (work - before) / (session.events - events) + EVENT
         self._mark = session.events, session.now, work

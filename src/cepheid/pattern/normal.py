@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cepheid.language import syntax as s
 from cepheid.language.text import expression_text
@@ -113,6 +113,7 @@ class Branch:
     slide: s.Window | None
     never: str | None = None
     stepwise: bool = False
+    _hash: int | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -125,7 +126,17 @@ class Branch:
         return (*self.conditions, *(c for n in self.negations for c in n.conditions))
 
     def __hash__(self) -> int:
-        return hash((self.names, self.order))  # it is asked for with every push, and conditions are many
+        """It is asked for with every push, and hundreds of patterns differ by a number in a condition: so it is of all
+        of them, and found once."""
+        if self._hash is None:
+            conditions = tuple(c.expression for c in self.all_conditions)
+            found = hash((self.variables, self.order, self.negations, conditions, self.window))
+            object.__setattr__(self, "_hash", found)
+        return self._hash  # type: ignore[return-value]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without the hash, which is another one in each process."""
+        return Branch, tuple(getattr(self, item.name) for item in fields(self) if item.init)
 
     def map_conditions(self, change: Callable[[tuple[Condition, ...]], Iterable[Condition]]) -> Branch:
         """Change the conditions of the match and, apart from them, those of each negation."""
