@@ -8,9 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
+import cepheid
 from cepheid.engine import turns
+from cepheid.engine.kernels import join, kleene, tuples
+
+KERNELS = (join, kleene, tuples)
 
 ROOT = Path(__file__).parents[2]
 MATCH = """
@@ -79,6 +85,28 @@ def test_a_change_in_any_file_of_kernels_makes_compiled_code_stale(tmp_path: Pat
     kernels.write_text(changed, "utf-8")
     again = run(["-c", keyed], **where)
     assert (again.stdout, again.stderr.count("compiling")) == ("1\n1\n", 1)
+
+
+def test_under_overload_nothing_is_compiled_that_was_not_before() -> None:
+    """To compile takes longer than a latency bound. Arrays that are not in one piece would need kernels of their own."""
+    rng = np.random.default_rng(1)
+    count = 6_000
+    events = pa.table({"ts": np.arange(count), "type": rng.choice(list("ABCD"), count), "x": rng.random(count)})
+    pattern = cepheid.parse(
+        "PATTERN SEQ(A a, NOT(D d), B b, KL(C c)) WHERE a.x < b.x AND d.x > 0.5 AND c.x > 0.7 WITHIN 60"
+    )
+    for strategy in (cepheid.HSpice(), cepheid.ESpice(), cepheid.PSpice(), cepheid.WeightedSampling()):
+        session = cepheid.Engine([pattern], shed=strategy).open()
+        for start in range(0, count, 500):
+            session.overload(0.3 if start >= 3_000 else 0.0)
+            session.push(events.slice(start, 500), watermark=start)
+        assert session.shedding()["matches"] > 0
+    kernels = [f for module in KERNELS for f in vars(module).values() if hasattr(f, "signatures")]
+    arrays = [
+        part for kernel in kernels for signature in kernel.signatures for part in signature if hasattr(part, "layout")
+    ]
+    assert len(arrays) > 20
+    assert {array.layout for array in arrays} == {"C"}
 
 
 def test_kernels_mean_the_same_uncompiled() -> None:

@@ -29,6 +29,8 @@ class Tuples:
         return len(self.lo)
 
     def take(self, chosen: npt.NDArray[np.bool_] | Rows | slice) -> Tuples:
+        if isinstance(chosen, slice):  # a view of every so many would not be in one piece, as kernels want it
+            chosen = np.arange(len(self))[chosen]
         return Tuples(self.rows[chosen], self.lo[chosen], self.hi[chosen])
 
     def renumbered(self, change: Callable[[Rows], Rows]) -> Tuples:
