@@ -341,8 +341,8 @@ class State:
         for name, consumption in self._consumptions.items():
             found[name] = consumption.decide(found[name], watermark)
         if shedder is not None:
-            keys = {name: [key for key in self.runs if key[0] == name] for name in found}
-            matches = {key: some for name, all_ in found.items() for key, some in zip(keys[name], all_, strict=True)}
+            of_branches = {name: iter(some) for name, some in found.items()}  # in the order of the runs
+            matches = {key: next(of_branches[key[0]]) for key in self.runs}
             shedder.found(matches)
             if shedder.active:
                 shedder.end(matches, taken)
