@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 
@@ -24,7 +25,7 @@ from pyspark.sql import types as t
 
 from cepheid.engine.ingest import EventColumns
 from cepheid.pattern.normalise import normalise
-from cepheid.spark import batch, match
+from cepheid.spark import batch, match, sizing
 from cepheid.spark.batch import _Job
 from cepheid.spark.columns import arrow_schema
 from cepheid.spark.pushdown import wanted_rows
@@ -166,6 +167,25 @@ def test_a_key_with_very_many_rows_is_sliced(spark: SparkSession, monkeypatch: p
         assert same(match(pattern, frame, shards=shards), table, pattern)
     both = [pattern, "NAME used PATTERN SEQ(A a, D b) USING skip_till_any CONSUME PARTITION BY k WITHIN 5"]
     assert same(match(both, frame), table, both)
+
+
+@pytest.mark.parametrize("using", ["", "USING skip_till_any CONSUME"])
+def test_many_rows_are_in_many_shards_with_one_core_too(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, using: str
+) -> None:
+    monkeypatch.setattr(batch, "FEWEST", 20)
+    monkeypatch.setattr(batch, "HANDY", 100)
+    monkeypatch.setattr(sizing, "EVERY", 1)
+    monkeypatch.setattr(batch, "parallelism", lambda session: 1)
+    table = stream(600, keys=50)
+    frame = spark.createDataFrame(table)
+    pattern = f"PATTERN SEQ(A a, B b) {using} PARTITION BY k WITHIN 90"
+    engine = cepheid.Engine([cepheid.parse(pattern).named("pattern_1")])
+    (part,) = _Job(engine, frame, None, True).parts()
+    wanted = table.filter(pc.is_in(table["type"], pa.array(["A", "B"]))).num_rows
+    assert part.route.shards == -(-wanted // 100) > 1
+    assert not part.route.slices
+    assert same(match(pattern, frame), table, pattern) > 10
 
 
 def test_parts_of_the_work_have_partitions_of_their_own(spark: SparkSession) -> None:

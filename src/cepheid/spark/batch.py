@@ -21,7 +21,7 @@ from cepheid.spark.plain_errors import plainly
 from cepheid.spark.pushdown import any_of, wanted_rows
 from cepheid.spark.routes import EVERYTHING, Key, Route, key_of
 from cepheid.spark.sender import PARCELS, Lane, Sender
-from cepheid.spark.sizing import crowds, parallelism
+from cepheid.spark.sizing import about, crowds, parallelism
 from cepheid.spark.slices import can_be_sliced, cut, reach_of
 from cepheid.spark.spread import spread
 from cepheid.spark.task import Receiver, Task, functions_in
@@ -94,8 +94,9 @@ class _Job:
             key = key_of(group.keys, self._named, self._events)
             sliceable = [place for place in group.places if can_be_sliced(self._normals[place])]
             route = Route(bool(key), hands if key else 1)
-            if sliceable and hands > 1:
-                route = self._sliced(sliceable, key, route, hands)
+            # With one core, rows are torn apart for the caches alone, which only keys allow.
+            if (key and not self._shards) or (sliceable and hands > 1):
+                route = self._sized(sliceable, group.places, key, route, hands)
             if not route.slices:
                 yield _Part(group.places, key, route)
                 continue
@@ -108,11 +109,16 @@ class _Job:
         cores = parallelism(self._frame.sparkSession)
         return 2 * cores if cores > 1 else 1
 
-    def _sliced(self, places: Sequence[int], key: Key | None, route: Route, hands: int) -> Route:
-        """With slices for all rows, if there are no keys, or for those of the keys that have too many."""
-        wanted = self._wanted(places)
+    def _sized(
+        self, sliceable: Sequence[int], places: Sequence[int], key: Key | None, route: Route, hands: int
+    ) -> Route:
+        """With as many shards as there are rows for; and where several tasks run at once, with slices of patterns for
+        which these can be: for all rows, if there are no keys, or for those of the keys that have too many."""
+        wanted = self._wanted(sliceable or places)
         wanted = F.lit(True) if wanted is None else wanted
-        reach = reach_of(self._normals[place] for place in places)
+        if not sliceable or hands == 1:
+            return replace(route, shards=_enough(hands, about(self._frame, wanted), keyed=True))
+        reach = reach_of(self._normals[place] for place in sliceable)
         number = key.number if key else F.lit(EVERYTHING)
         total, crowded = crowds(self._frame, wanted, number, self._time, hands, FEWEST if key else 0)
         parts = self._shards or _enough(hands, total, bool(key))

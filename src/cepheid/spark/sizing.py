@@ -38,6 +38,17 @@ def parallelism(spark: SparkSession) -> int:
     return spark.range(10_000).select(F.spark_partition_id()).distinct().count()
 
 
+def about(rows: DataFrame, wanted: Column) -> int:
+    """How many ``wanted`` rows there are, judged by a sample."""
+    return EVERY * rows.filter(_some(EVERY, wanted)).count()
+
+
+def _some(every: int, wanted: Column) -> Column:
+    """Of one of so many rows whether it is wanted. The lot comes first: few rows are asked, and Spark still reads only
+    files with such rows."""
+    return (F.rand(seed=0) * F.lit(every) < F.lit(1.0)) & wanted
+
+
 def crowds(
     rows: DataFrame, wanted: Column, key: Column, time: Column, parts: int, fewest: int
 ) -> tuple[int, dict[int, Crowd]]:
@@ -48,8 +59,7 @@ def crowds(
     are so few that they say little, all rows are looked at instead, in another.
     """
     for every in (EVERY, 1):
-        # In one filter, and the lot first: Spark still reads only files with such rows, and asks few whether they are.
-        chosen = wanted if every == 1 else (F.rand(seed=0) * F.lit(every) < F.lit(1.0)) & wanted
+        chosen = wanted if every == 1 else _some(every, wanted)
         # A missing time is an error, which is raised where the rows are handled.
         taken = rows.filter(chosen).select(key.alias("key"), time.alias("time")).toArrow().drop_null()
         if taken.num_rows >= ENOUGH * parts:
