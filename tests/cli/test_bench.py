@@ -126,6 +126,6 @@ def test_an_install_hint_where_matplotlib_is_missing(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "matplotlib" else find_spec(name))
     result = run("string-length", "--from", folder, "--out", tmp_path)
     assert result.exit_code == 2
-    assert "pip install 'cepheid[plot]'" in result.stderr
+    assert "pip install '.[plot]'" in result.stderr
     assert not (tmp_path / "string-length.csv").exists()
     assert run("string-length", "--from", folder).exit_code == 0

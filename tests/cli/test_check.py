@@ -102,6 +102,22 @@ def test_functions_of_the_user_can_be_imported(tmp_path: Path, monkeypatch: pyte
     assert "--import nothing_there" in run("check", "--import", "nothing_there", "-", input=text).stderr
 
 
+def test_modules_that_cannot_be_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "boom.py").write_text("x = 1\n1 / 0\n", encoding="utf-8")
+    (tmp_path / "garbled.py").write_text("def\n", encoding="utf-8")
+    (tmp_path / "leaves.py").write_text("raise SystemExit(7)\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for module, said in [
+        ("boom", "ZeroDivisionError: division by zero (boom.py, line 2)"),
+        ("garbled", "SyntaxError: "),
+        ("leaves", "SystemExit: 7"),
+        ("", "ValueError: Empty module name"),
+    ]:
+        result = run("check", "--import", module, "-", input="PATTERN A a WITHIN 5")
+        assert result.exit_code == 2, result.output
+        assert f"--import {module}: {said}" in result.stderr
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     binary = tmp_path / "binary.cep"
     binary.write_bytes(b"\xff\xfe\x00")

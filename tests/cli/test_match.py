@@ -38,6 +38,54 @@ def test_matches_are_shown_and_written(files: tuple[Path, Path], tmp_path: Path)
     assert written.column_names == ["pattern", "start", "end", "a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("ending", "first"),
+    [
+        ("jsonl", '{"pattern": "up", "start": 1, "end": 2, "a": {"ts": 1, "type": "A", "x": 1}, "b": [{"ts": 2, "type": "B", "x": 5}]}'),
+        ("csv", '"up",1,2,"{""ts"": 1, ""type"": ""A"", ""x"": 1}","[{""ts"": 2, ""type"": ""B"", ""x"": 5}]"'),
+    ],
+)  # fmt: skip
+def test_the_ending_says_how_matches_are_written(
+    files: tuple[Path, Path], tmp_path: Path, ending: str, first: str
+) -> None:
+    output = tmp_path / f"matches.{ending}"
+    assert run("match", "-p", files[0], files[1], "-o", output).exit_code == 0
+    lines = output.read_text(encoding="utf-8").splitlines()
+    assert first in lines
+    assert len(lines) == 3 + (ending == "csv")
+
+
+@pytest.mark.parametrize("command", ["match", "explain", "timeline"])
+def test_what_cannot_be_written_is_said_before_the_work(
+    files: tuple[Path, Path], tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("match", "explain", "timeline"):
+        monkeypatch.setattr(f"cepheid.cli.{'matching' if name == 'match' else 'explaining'}.{name}", None)
+    option = {"match": "-o", "explain": "--svg", "timeline": "--timeline"}[command]
+    for place, said in [
+        (tmp_path, "expected"),
+        (tmp_path / "x.xlsx", "expected a name that ends in"),
+        (tmp_path / "none" / f"x.{'parquet' if command == 'match' else 'svg'}", "there is no folder"),
+    ]:
+        result = run("match" if command == "match" else "explain", "-p", *files, option, place)
+        assert result.exit_code == 2, result.output
+        assert f"{option}: " in result.stderr
+        assert said in result.stderr
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_is_a_line(files: tuple[Path, Path]) -> None:
+    result = run("match", "-p", *files, "--adapt", "true", "--planner", "pattern_order")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.startswith("warning: ")
+    assert ".py" not in result.stderr
+
+
+def test_no_match_need_be_shown(files: tuple[Path, Path]) -> None:
+    assert "2 B 5" not in run("match", "-p", *files, "--show", 0).stdout
+    assert run("match", "-p", *files, "--show", -1).exit_code == 2
+
+
 def test_patterns_from_standard_input_and_no_match(files: tuple[Path, Path]) -> None:
     result = run("match", "-p", "-", files[1], input="PATTERN C c WITHIN 5")
     assert result.exit_code == 0

@@ -13,8 +13,8 @@ __all__ = ["spark"]
 HERE = Path(__file__).parent
 NEEDS_SPARK = ("test_run", "test_run_streams", "test_command")
 
-pytest.importorskip("pydantic", reason="needs pydantic: pip install 'cepheid[spark]'")
-pytest.importorskip("yaml", reason="needs PyYAML: pip install 'cepheid[spark]'")
+pytest.importorskip("pydantic", reason="needs pydantic: pip install '.[spark]'")
+pytest.importorskip("yaml", reason="needs PyYAML: pip install '.[spark]'")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from cepheid.cli.main import app
 from tests.job.test_run import made_events
 
-pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
 
 JOB = """
 name: a trial
@@ -72,6 +72,34 @@ def test_a_job_that_is_wrong(job: Path) -> None:
     assert "2 problems found" in result.stderr
 
 
+def test_all_mistakes_of_the_patterns_count(job: Path) -> None:
+    pattern = "PATTERN SEQ(A a, B b) WHERE c.x = 1 AND d.x = 2 WITHIN 5"
+    (job.parent / "rules.cep").write_text(pattern, encoding="utf-8")
+    result = run(job)
+    assert result.exit_code == 1, result.output
+    assert "2 problems found" in result.stderr
+
+
+def test_a_report_that_cannot_be_written_is_said_before_the_run(job: Path, tmp_path: Path) -> None:
+    for place in (tmp_path, job / "report.html"):
+        result = run(job, "--report", place)
+        assert result.exit_code == 2, result.output
+        assert "expected" in result.stderr
+        assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_report_that_could_not_be_written_in_the_end(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("cepheid.cli.running.write_report", full)
+    result = run(job, "--report", job.parent / "report.html")
+    assert result.exit_code == 2, result.output
+    assert "matches in 200 events" in result.stdout
+    assert "no space left" in result.stderr
+
+
 def test_a_traceback_would_show_no_values() -> None:
     """Secrets would be among them."""
     assert not app.pretty_exceptions_show_locals
@@ -85,4 +113,4 @@ def test_an_install_hint(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     result = run(job)
     assert result.exit_code == 2
-    assert "pip install 'cepheid[spark]'" in result.stderr
+    assert "pip install '.[spark]'" in result.stderr

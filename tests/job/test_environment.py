@@ -49,6 +49,29 @@ def test_nobody_else_is(patterns: Path) -> None:
     assert said == 'login failed with password="${JOB_PASSWORD}", truststore (hidden)'
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kafka.ssl.keystore.key", "kafka.ssl.key.password", "kafka.ssl.truststore.passwords", "sasl.password.file",
+        "spark.hadoop.fs.s3a.encryption.key", "spark.hadoop.fs.s3a.server-side-encryption.key", "spark.io.encryption.key",
+        "spark.hadoop.fs.azure.account.key.bank.blob", "spark.hadoop.fs.azure.sas.fixed.bank", "subscriptionKey",
+        "signing-key", "signature", "dbPwd",
+    ],
+)  # fmt: skip
+def test_names_that_speak_of_secrets(name: str) -> None:
+    assert hidden({"settings": {name: "k3y-material"}}) == {"settings": {name: "(hidden)"}}
+    assert scrubbed("rejected k3y-material", {name: "k3y-material"}) == "rejected (hidden)"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["key", "record_key", "kafka.key.deserializer", "keyspace", "spark.sql.shuffle.partitions", "kafka.ssl.keystore.type",
+     "spark.hadoop.fs.s3a.path.style.access", "sasl.mechanism", "compass.heading"],
+)  # fmt: skip
+def test_names_that_do_not(name: str) -> None:
+    assert hidden({name: "as it is"}) == {name: "as it is"}
+
+
 def test_mistakes_do_not_repeat_secrets(patterns: Path) -> None:
     wrong = JOB.replace("kafka.ssl.truststore.password: written-here", "kafka.ssl.truststore.password: [written-here]")
     with pytest.raises(JobError) as caught:

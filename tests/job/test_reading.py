@@ -124,6 +124,13 @@ def test_variables_in_places(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert [problem.message for problem in caught.value.problems] == ["the environment variable RULES is not set"]
 
 
+def test_a_number_is_one_of_seconds(folder: Path) -> None:
+    engine = "{allowed_lateness: 1 s, shed: {strategy: cost, latency_bound: 2.5}}"
+    job = parse_job(text(mode="stream", run_for="60", trigger="1", engine=engine), folder=folder)
+    assert (job.run_for, job.trigger) == ("60 seconds", "1 seconds")
+    assert job.engine.shedding == cepheid.CostAware(latency_bound="2.5 seconds")
+
+
 @pytest.mark.parametrize("every", ["500", "500 events", "10 minutes"])
 @pytest.mark.parametrize("share", ["none", "reorder", "maximal", "prefix", "spass", "motto"])
 def test_words_of_the_engine(folder: Path, every: str, share: str) -> None:
@@ -141,6 +148,9 @@ def test_words_of_the_engine(folder: Path, every: str, share: str) -> None:
         ("{policy: unconditional, cautious: false}", cepheid.Unconditional(cautious=False)),
         ("{policy: threshold, change: 0.5}", cepheid.Threshold(0.5)),
         ("{policy: invariant, k: 3, distance: meta}", cepheid.Invariant(k=3, distance="meta")),
+        ("{policy: invariant, k: null}", cepheid.Invariant(k=None)),
+        ("{policy: invariant, distance: null}", cepheid.Invariant()),
+        ("{policy: threshold, k: null}", cepheid.Threshold()),
     ],
 )
 def test_policies(folder: Path, said: str, policy: object) -> None:
@@ -297,6 +307,10 @@ def test_all_mistakes_at_once(folder: Path) -> None:
         ({"engine": "{shed: {strategy: hspcie, latency_bound: 5 seconds}}"}, "engine.shed.strategy", "did you mean 'hspice'"),
         ({"engine": "{shed: {latency_bound: 5 seconds}}"}, "engine.shed.strategy", "one of hspice, espice"),
         ({"engine": "{shed: {strategy: cost}}"}, "engine.shed.latency_bound", "such as 5 seconds"),
+        ({"engine": "{shed: {strategy: cost, latency_bound: -5}}"}, "engine.shed.latency_bound", "a length of time such as 10 seconds"),
+        ({"engine": "{shed: {strategy: cost, latency_bound: true}}"}, "engine.shed.latency_bound", "a length of time such as 10 seconds"),
+        ({"mode": "stream", "trigger": "[1]"}, "trigger", "a length of time such as 10 seconds"),
+        ({"engine": "{shed: {strategy: cost, latency_bound: 5}}", "trigger": "3"}, "engine.shed.latency_bound", "twice the trigger"),
         ({"engine": "{shed: {strategy: cost, latency_bound: soon}}"}, "engine.shed.latency_bound", "found: text 'soon'"),
         ({"engine": "{shed: {strategy: cost, latency_bound: 5 s, safty: 0.5}}"}, "engine.shed.safty", "did you mean 'safety'?"),
         ({"engine": "{shed: {strategy: cost, latency_bound: 5 s, safety: 2}}"}, "engine.shed.safety", "between 0 and 1"),

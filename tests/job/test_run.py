@@ -25,7 +25,7 @@ from cepheid.job.report import page
 from cepheid.job.timeline import extent_of
 from tests.spark.long import long
 
-pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 

@@ -21,7 +21,7 @@ from cepheid.local.signals import Stop
 from tests.job.test_run import START, Watcher, expected, made_events, plain, same
 from tests.spark.long import long
 
-pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.job.test_run import made_events
 
-pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120.0

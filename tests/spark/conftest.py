@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+    pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
     from cepheid.spark.session import JavaError
     from cepheid.spark.session import session as local_session
 

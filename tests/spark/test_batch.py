@@ -17,7 +17,7 @@ from tests.contracts.test_engine_is_exact import Case, canonical, expected, sche
 from tests.spark.long import ALL
 from tests.strategies import patterns_with_streams
 
-pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
 
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812

@@ -22,7 +22,7 @@ from tests.contracts.test_engine_is_exact import Case, canonical, schema
 from tests.spark.long import ALL
 from tests.strategies import patterns, patterns_with_streams, streams
 
-pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
 
 from cepheid.spark.columns import arrow_schema, needed_columns, spark_schema
 from cepheid.spark.groups import shared_attributes

@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
 
 from cepheid.spark import host
 

@@ -21,7 +21,7 @@ import pytest
 import cepheid
 from tests.spark.long import long
 
-pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
 
 from cepheid.spark import match
 from cepheid.spark.columns import spark_schema

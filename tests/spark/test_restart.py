@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
 
 from tests.spark.job_process import Workload, plain, started
 from tests.spark.kafka_broker import NoBrokerError, connector, running_broker

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
 
 from cepheid.spark.routes import Route
 from cepheid.spark.sender import PARCEL, ROW, Lane, Sender

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
 
 import cepheid
 from cepheid.engine.engine import Engine

@@ -13,7 +13,7 @@ import cepheid
 from tests.contracts.test_engine_is_exact import canonical
 from tests.spark.test_batch import stream, without_zone
 
-pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Row

@@ -25,7 +25,7 @@ from tests.contracts.test_engine_is_exact import canonical
 from tests.spark.long import ALL, long
 from tests.strategies import patterns, streams
 
-pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
 
 from cepheid.spark.stream import _interval
 

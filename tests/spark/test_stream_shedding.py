@@ -13,7 +13,7 @@ import pytest
 import cepheid
 from tests.spark.test_stream import Row, Stream, stream
 
-pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'cepheid[spark]'")
+pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install '.[spark]'")
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 

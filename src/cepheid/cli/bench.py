@@ -239,6 +239,6 @@ def _write_plot(path: Path, benchmark: Benchmark, result: Result, command: str, 
 def _require_matplotlib() -> None:
     if importlib.util.find_spec("matplotlib") is None:
         raise BenchError(
-            "plots need matplotlib, which is not installed. Install it with: pip install 'cepheid[plot]', "
-            "or run without --out, which only prints the table"
+            "plots need matplotlib, which is not installed. Install it with: pip install '.[plot]', in a clone of "
+            "Cepheid, or run without --out, which only prints the table"
         )

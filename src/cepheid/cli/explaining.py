@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from rich.console import Console
 
-from cepheid.cli.files import FileError
+from cepheid.cli.files import check_drawing, check_output
 from cepheid.language.pattern import Pattern
 from cepheid.local.explain.explain import explain
 from cepheid.local.explain.timeline import timeline
@@ -25,6 +25,7 @@ def run_explain(
     out: Console,
 ) -> None:
     """Print the plans; with ``svg``, draw them into a file too."""
+    check_output("--svg", svg, (".svg",))
     explanation = explain(patterns, events, planner=planner, share=share, **columns)
     out.print(str(explanation), markup=False)
     if svg is not None:
@@ -43,11 +44,9 @@ def run_timeline(
     out: Console,
 ) -> None:
     """Run the patterns with plans that follow the data; print the changes, draw how it went."""
+    check_drawing("--timeline", path)
     found = timeline(patterns, events, planner=planner, share=share, **follow, **columns)
-    try:
-        found.save(path)
-    except (ModuleNotFoundError, ValueError) as error:  # no matplotlib, or a kind of file that it does not know
-        raise FileError(str(error)) from None
+    found.save(path)
     out.print(f"{found}\ndrawn to {path}", markup=False)
 
 

@@ -1,15 +1,17 @@
-"""Files that the commands read."""
+"""Files that the commands read, and those that they will write."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 
 from cepheid.local.events import open_events
+from cepheid.local.stream.result import check_plot
+from cepheid.local.writable import refuse_unwritable
 
 
 class FileError(ValueError):
@@ -52,3 +54,27 @@ def _reading(path: Path) -> Iterator[None]:
         raise FileError(f"{path}: there is no such file") from None
     except (pa.ArrowException, OSError, ValueError) as error:
         raise FileError(f"{path}: {error}") from None
+
+
+def check_output(option: str, path: Path | None, endings: Iterable[str]) -> None:
+    """Before the work, not after it: fails if it could not be written to this file. ``endings``: those that say how."""
+    with _naming(option):
+        if path is not None and path.suffix.lower() not in endings:
+            raise ValueError(f"expected a name that ends in {' or '.join(endings)}; found {path.name!r}")
+        if path is not None:
+            refuse_unwritable(path)
+
+
+def check_drawing(option: str, path: Path | None) -> None:
+    """Before the work: fails if it could not be drawn to this file."""
+    with _naming(option):
+        if path is not None:
+            check_plot(path)
+
+
+@contextmanager
+def _naming(option: str) -> Iterator[None]:
+    try:
+        yield
+    except (ModuleNotFoundError, ValueError, OSError) as error:
+        raise FileError(f"{option}: {error}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import platform
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -18,7 +19,7 @@ from rich.console import Console
 from cepheid.cli.files import FileError, read_patterns, read_schema, read_table
 from cepheid.cli.following import Adapt, CheckEvery, Migrate, following
 from cepheid.language.pattern import Pattern
-from cepheid.language.problems import CepheidError, PatternError
+from cepheid.language.problems import CepheidError, PatternError, told
 from cepheid.pattern.check import check as check_patterns
 from cepheid.pattern.normalise import normalise
 from cepheid.pattern.read import parse_all, read_all
@@ -125,7 +126,10 @@ def match(
         list[Path], typer.Option("--patterns", "-p", help="Files with patterns; - reads standard input.")
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write all matches to this Parquet file.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write all matches to this file (.parquet, .jsonl, .csv).", show_default=False
+        ),
     ] = None,
     time: Annotated[str, typer.Option(help="The column with an event's time.")] = "ts",
     type_: Annotated[
@@ -136,7 +140,7 @@ def match(
     adapt: Adapt = None,
     check_every: CheckEvery = None,
     migrate: Migrate = None,
-    show: Annotated[int, typer.Option(help="How many matches of each pattern to show.")] = 10,
+    show: Annotated[int, typer.Option(help="How many matches of each pattern to show.", min=0)] = 10,
     modules: Annotated[
         list[str] | None, typer.Option("--import", help="A Python module that registers functions; may be repeated.")
     ] = None,
@@ -178,7 +182,7 @@ def explain(
         Path | None,
         typer.Argument(help="Events to run the plans on: Parquet, Arrow, CSV or JSON lines.", show_default=False),
     ] = None,
-    svg: Annotated[Path | None, typer.Option(help="Draw the plans to this file.", show_default=False)] = None,
+    svg: Annotated[Path | None, typer.Option(help="Draw the plans to this file (SVG).", show_default=False)] = None,
     timeline: Annotated[
         Path | None,
         typer.Option(
@@ -367,8 +371,7 @@ def run(
             else:
                 run_description(job, report, plan, show, out, err)
         except JobError as error:
-            count = len(error.problems) + len(error.patterns)
-            err.print(f"{error}\n\n{count} problem{'s' if count > 1 else ''} found", markup=False)
+            err.print(f"{error}\n\n{error.count} problem{'s' if error.count > 1 else ''} found", markup=False)
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
             err.print("stopped before the end: not all matches were written")
@@ -472,15 +475,22 @@ def _import(module: str) -> None:
         sys.path.insert(0, "")
     try:
         importlib.import_module(module)
-    except ImportError as error:
-        fail(f"--import {module}: {error}")
+    except (Exception, SystemExit) as error:  # whatever the module does when it is imported
+        fail(f"--import {module}: {told(error, Path())}")
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    err.print("[yellow]warning:[/yellow]", end=" ")
+    err.print(str(message), markup=False)
 
 
 @contextmanager
 def _failing_plainly() -> Iterator[None]:
-    """What is wrong with a file is one line, not a traceback."""
+    """What is wrong with a file is one line, not a traceback; and a warning is one, without its place in the code."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            yield
     except typer.Exit:  # it is a RuntimeError, and has said what there is to say
         raise
     except PatternError as error:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 import pyarrow.parquet
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from cepheid.cli.files import check_output
 from cepheid.language.pattern import Pattern
 from cepheid.local.match import match
+from cepheid.local.stream.sinks import as_json, json_lines
 
 
 def run_match(
@@ -27,15 +31,14 @@ def run_match(
     out: Console,
     err: Console,
 ) -> None:
-    if output is not None and not output.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {output.parent}: make it, or write the matches elsewhere")
+    check_output("-o", output, WRITERS)
     started = time.perf_counter()
     with Progress(console=err, transient=True) as progress:
         task = progress.add_task("matching", total=events.num_rows)
         found = match(patterns, events, progress=lambda n: progress.advance(task, n), **options, **columns)
     seconds = time.perf_counter() - started
     if output is not None:
-        pa.parquet.write_table(found, output)
+        WRITERS[output.suffix.lower()](found, output)
     _show(found, show, out)
     rate = events.num_rows / seconds if seconds else 0.0
     out.print(f"{found.num_rows:,} matches in {events.num_rows:,} events, {seconds:.2f} s ({rate:,.0f} events/s)")
@@ -43,6 +46,27 @@ def run_match(
         out.print("To see why there is none, run [bold]cepheid why[/bold] with the same patterns and events.")
     if output is not None:
         out.print(f"written to {output}", markup=False)
+
+
+def _write_lines(matches: pa.Table, path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in json_lines(matches))
+
+
+def _write_csv(matches: pa.Table, path: Path) -> None:
+    """Events and sets of them are JSON."""
+    for place, field in enumerate(matches.schema):
+        if pa.types.is_nested(field.type):
+            texts = [None if value is None else as_json(value) for value in matches.column(place).to_pylist()]
+            matches = matches.set_column(place, field.name, pa.array(texts, pa.string()))
+    pa.csv.write_csv(matches, path)
+
+
+WRITERS: Mapping[str, Callable[[pa.Table, Path], object]] = {
+    ".parquet": pa.parquet.write_table,
+    ".jsonl": _write_lines,
+    ".csv": _write_csv,
+}
 
 
 def _show(matches: pa.Table, most: int, out: Console) -> None:

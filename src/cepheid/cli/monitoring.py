@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from cepheid.cli.files import FileError
+from cepheid.cli.files import FileError, check_drawing
 from cepheid.language.problems import closest
 from cepheid.monitor import AverageMonitor, LeastSquaresMonitor, Observations, Readings, ThresholdCrossed, read_readings
 from cepheid.monitor.events import Time
@@ -101,7 +100,7 @@ def run_model(
     zone: Any,
     resolution: Any,
 ) -> None:
-    _require_matplotlib(plot)
+    check_drawing("--plot", plot)
     observations, nodes, names = watched.observations()
     size = observations.x.shape[1]
     monitor = LeastSquaresMonitor(
@@ -151,7 +150,7 @@ def run_model(
 
 
 def run_average(file: Path, threshold: float, plot: Path | None, out: Console, err: Console) -> None:
-    _require_matplotlib(plot)
+    check_drawing("--plot", plot)
     try:
         table = read_readings(file).sort_by("ts")
     except FileNotFoundError:
@@ -238,8 +237,3 @@ def _draw(path: Path | None, history: History, change: str, out: Console) -> Non
         axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
     out.print(f"drawn to {path}", markup=False)
-
-
-def _require_matplotlib(plot: Path | None) -> None:
-    if plot is not None and importlib.util.find_spec("matplotlib") is None:
-        raise FileError("--plot needs matplotlib, which is not installed. Install it with: pip install 'cepheid[plot]'")

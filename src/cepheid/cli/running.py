@@ -8,7 +8,7 @@ from rich.console import Console
 
 from cepheid.job import Job, RunError, read_job, run_job
 from cepheid.job.progress import Display, show_matches, show_summary
-from cepheid.job.report import write_report
+from cepheid.job.report import check_report, write_report
 
 
 def check_job(path: Path, out: Console) -> Job:
@@ -22,6 +22,8 @@ def check_job(path: Path, out: Console) -> Job:
 def run_description(path: Path, report: Path | None, plan: bool, show: int, out: Console, err: Console) -> None:
     """RunError if it failed; what is known until then has been shown."""
     job = read_job(path)
+    if report is not None:
+        check_report(report)
     failure: RunError | None = None
     with Display(out, err) as display:
         try:
@@ -30,8 +32,6 @@ def run_description(path: Path, report: Path | None, plan: bool, show: int, out:
             if error.outcome is None:
                 raise
             outcome, failure = error.outcome, error
-        if report is not None:
-            write_report(outcome, report)
     if job.sink.format != "console":
         show_matches(outcome.first, out)
     if plan and outcome.explanation is not None:
@@ -39,7 +39,13 @@ def run_description(path: Path, report: Path | None, plan: bool, show: int, out:
     show_summary(outcome, out)
     if not outcome.matches and failure is None:
         out.print("To see why there is none, run [bold]cepheid why[/bold] with the same patterns and events.")
-    if report is not None:
-        out.print(f"report: {report}", markup=False)
+    try:
+        if report is not None:
+            write_report(outcome, report)
+            out.print(f"report: {report}", markup=False)
+    except OSError as error:
+        if failure is None:
+            raise
+        err.print(f"{error}", markup=False)  # the error to end with is the run's
     if failure is not None:
         raise failure

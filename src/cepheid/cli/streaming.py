@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +14,14 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from cepheid.cli.files import check_drawing, check_output
 from cepheid.language.pattern import Pattern
 from cepheid.local.stream.metrics import Second
-from cepheid.local.stream.result import StreamResult, check_plot
+from cepheid.local.stream.result import StreamResult
 from cepheid.local.stream.run import run
 from cepheid.local.stream.runner import StreamError
 from cepheid.local.stream.sources import Source
 from cepheid.local.stream.watermark import LatenessError
-from cepheid.local.writable import refuse_unwritable
 
 QUIET = 10.0
 """Where there is no terminal, seconds from one line to the next."""
@@ -41,11 +39,12 @@ def run_stream(
     err: Console,
 ) -> None:
     """``out`` is for matches, if they go to standard output; what is said about the run then goes to ``err``."""
-    _check_outputs(metrics, plot)
+    check_output("--metrics", metrics, METRICS)
+    check_drawing("--plot", plot)
     told = err if output == "-" else out
     shown = _Shown(out) if output is None else None
     try:
-        with _plain_warnings(err), _Line(err, options.get("shed") is not None) as line:
+        with _Line(err, options.get("shed") is not None) as line:
             result = run(
                 patterns, source, shown if output is None else output, each_second=line.second, **columns, **options
             )
@@ -62,34 +61,6 @@ def run_stream(
     if output not in (None, "-"):
         told.print(f"matches are in {output}", markup=False)
     _write_outputs(result, metrics, plot)
-
-
-@contextmanager
-def _plain_warnings(err: Console) -> Iterator[None]:
-    """Without the place in the code that they come from."""
-
-    def show(message: Warning | str, *_: object, **__: object) -> None:
-        err.print("[yellow]warning:[/yellow]", end=" ")
-        err.print(str(message), markup=False)
-
-    with warnings.catch_warnings():
-        warnings.showwarning = show
-        yield
-
-
-def _check_outputs(metrics: Path | None, plot: Path | None) -> None:
-    """Before the first event, not after the last."""
-    try:
-        option = "--metrics"
-        if metrics is not None:
-            if metrics.suffix.lower() not in METRICS:
-                raise ValueError(f"expected a name that ends in {' or '.join(METRICS)}; found {metrics.name!r}")
-            refuse_unwritable(metrics)
-        option = "--plot"
-        if plot is not None:
-            check_plot(plot)
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{option}: {error}") from None
 
 
 def _write_outputs(result: StreamResult, metrics: Path | None, plot: Path | None) -> None:

@@ -4,7 +4,8 @@ from importlib.util import find_spec
 
 if find_spec("yaml") is None or find_spec("pydantic") is None:
     raise ModuleNotFoundError(
-        "Jobs need PyYAML and pydantic, which are not both installed. Install them with: pip install 'cepheid[spark]'",
+        "Jobs need PyYAML and pydantic, which are not both installed. Install them with: pip install '.[spark]', in a "
+        "clone of Cepheid",
         name="yaml",
     )
 

@@ -9,19 +9,18 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from cepheid.job.description import is_local, located
 from cepheid.job.environment import is_name, names_in
 from cepheid.job.generator_checks import generator
-from cepheid.job.part import interval
+from cepheid.job.part import as_length, interval
 from cepheid.job.places import one_place
 from cepheid.job.problems import FieldProblem
 from cepheid.job.values import Found, Values, at, mode, texts
 from cepheid.job.yaml_text import Document, Place, path_text
-from cepheid.language.problems import closest
+from cepheid.language.problems import closest, told
 from cepheid.spark.shard_keys import EVEN
 
 WITH_VARIABLES: tuple[Place, ...] = (
@@ -105,7 +104,7 @@ def _bound(values: Values, folder: Path) -> Found:
 
 def _nanoseconds(length: object) -> int | None:
     try:
-        return interval(length).nanoseconds if isinstance(length, str) else None
+        return interval(as_length(length)).nanoseconds
     except ValueError:
         return None
 
@@ -184,7 +183,7 @@ def _modules(values: Values, folder: Path) -> Found:
         try:
             importlib.import_module(str(module))
         except (Exception, SystemExit) as error:  # whatever the module does when it is imported
-            yield place, f"{module} cannot be imported: {_told(error, folder)}", None
+            yield place, f"{module} cannot be imported: {told(error, folder)}", None
 
 
 CHECKS: tuple[Callable[[Values, Path], Found], ...] = (
@@ -202,15 +201,6 @@ CHECKS: tuple[Callable[[Values, Path], Found], ...] = (
     _where_it_runs,
     _modules,
 )
-
-
-def _told(error: BaseException, folder: Path) -> str:
-    """An error of somebody else's code: of what kind it is, and where, as there is no traceback."""
-    if isinstance(error, (ImportError, SyntaxError)):  # they say it themselves
-        return str(error) if isinstance(error, ImportError) else f"SyntaxError: {error}"
-    own = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(folder.resolve())]
-    where = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
-    return f"{type(error).__name__}: {error}{where}"
 
 
 def _neighbour(path: Path) -> str | None:

@@ -28,7 +28,7 @@ _ROLES = {"time": "ts", "type": "type", "tie_breaker": None}
 _TRIAL = 10
 
 
-def column_problems(document: Document, patterns: Sequence[Pattern]) -> tuple[list[FieldProblem], list[str]]:
+def column_problems(document: Document, patterns: Sequence[Pattern]) -> tuple[list[FieldProblem], list[PatternError]]:
     """What does not fit the columns: in the description, and in the patterns. ``patterns``: those that can be read."""
     found = _Columns(document, patterns)
     return list(found.problems()), found.wrong_patterns
@@ -39,7 +39,7 @@ class _Columns:
         self._document = document
         self._values: Values = document.values if isinstance(document.values, Mapping) else {}
         self._patterns = patterns
-        self.wrong_patterns: list[str] = []
+        self.wrong_patterns: list[PatternError] = []
 
     def problems(self) -> Iterator[FieldProblem]:
         yield from self._order()
@@ -145,7 +145,7 @@ class _Columns:
         try:
             check(self._patterns, schema, time=roles.time, type=roles.type, tie_breaker=roles.tie_breaker)
         except PatternError as error:
-            self.wrong_patterns.append(str(error))
+            self.wrong_patterns.append(error)
             return
         if not self._patterns:
             return

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from cepheid.job.engine_options import EngineOptions
-from cepheid.job.part import Count, Length, Options, Part, Texts, length
+from cepheid.job.part import Count, Length, Options, Part, Texts, as_length, length
 
 
 def ddl_of(columns: object) -> object:
@@ -189,6 +189,13 @@ class SparkSettings(Part):
     log_level: Literal["ALL", "DEBUG", "INFO", "WARN", "ERROR", "OFF"] = "ERROR"
 
 
+def _start(value: object) -> object:
+    return value if value == "available_now" else length(as_length(value))
+
+
+Trigger = Annotated[str, BeforeValidator(_start)]
+
+
 class Job(Part):
     """``folder``: what paths are relative to. ``trigger``: how often micro-batches start, or ``available_now`` to take
     what there is and end. ``run_for``: when to stop a stream. ``modules``: those that register functions.
@@ -202,9 +209,7 @@ class Job(Part):
     events: EventColumns = EventColumns()
     engine: EngineOptions = EngineOptions()
     checkpoint: str | None = None
-    trigger: Annotated[str, AfterValidator(lambda text: text if text == "available_now" else length(text))] | None = (
-        None
-    )
+    trigger: Trigger | None = None
     run_for: Length | None = None
     spark: SparkSettings = SparkSettings()
     modules: Annotated[Texts | None, Field(alias="import")] = None

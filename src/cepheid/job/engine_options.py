@@ -104,7 +104,10 @@ class AdaptOptions(Part):
         return value
 
     def made(self) -> Policy:
-        return POLICIES[self.policy](**self.model_dump(exclude={"policy"}, exclude_none=True))
+        said = self.model_dump(exclude={"policy"}, exclude_unset=True)
+        # That there is no k means something: all comparisons are watched.
+        nothing = {"k"} if self.policy == "invariant" else set()
+        return POLICIES[self.policy](**{n: value for n, value in said.items() if value is not None or n in nothing})
 
 
 def _adapt_word(value: object) -> object:

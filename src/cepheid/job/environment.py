@@ -10,9 +10,12 @@ from typing import Any
 VARIABLE = re.compile(r"\$\{([^${}]*)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SENSITIVE = re.compile(
-    r"pass(word|phrase|wd)?$|secret|token|credential|jaas|sasl\.password|private|(access|account|api|shared)[._-]?key",
+    r"passw|passphrase|pwd|pass$|secret|token|credential|jaas|private|signature|(^|[._-])sas([._-]|$)|"
+    r"(access|account|api|shared)[._-]?key|(?<=.)keys?$",
     re.IGNORECASE,
 )
+_OWN = ("record_key",)
+"""Fields of a description that sound like it, and name columns."""
 _IN_AN_ADDRESS = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*(?=@)")
 HIDDEN = "(hidden)"
 _SHORTEST = 4
@@ -55,10 +58,10 @@ def resolved(text: str) -> str:
 def is_sensitive(name: str) -> bool:
     """Whether a setting of this name holds something that is nobody's business.
 
-    >>> [is_sensitive(name) for name in ("kafka.ssl.keystore.password", "spark.hadoop.fs.s3a.secret.key", "topic")]
+    >>> [is_sensitive(name) for name in ("kafka.ssl.keystore.password", "kafka.ssl.keystore.key", "topic")]
     [True, True, False]
     """
-    return _SENSITIVE.search(name) is not None
+    return name not in _OWN and _SENSITIVE.search(name) is not None
 
 
 def shown(name: str, value: object) -> str:

@@ -37,6 +37,19 @@ def length(text: str) -> str:
     return text.strip()
 
 
+def as_length(value: object) -> str:
+    """A number is one of seconds.
+
+    >>> as_length(5), as_length("5 minutes")
+    ('5 seconds', '5 minutes')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"{value} seconds"
+    raise ValueError(LENGTH)
+
+
 def one_of(*words: str) -> AfterValidator:
     def known(word: str) -> str:
         if word not in words:
@@ -50,7 +63,7 @@ def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-Length = Annotated[str, AfterValidator(length)]
+Length = Annotated[str, BeforeValidator(as_length), AfterValidator(length)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1)]
 Options: TypeAlias = Mapping[str, str | bool | int | float]
 Count = Annotated[int, Field(ge=1)]

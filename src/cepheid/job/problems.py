@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cepheid.language.problems import CepheidError
+from cepheid.language.problems import CepheidError, PatternError
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +34,20 @@ class JobError(CepheidError, ValueError):
     which point into files of their own.
     """
 
-    def __init__(self, name: str, problems: Iterable[FieldProblem], patterns: Iterable[str] = ()) -> None:
+    def __init__(self, name: str, problems: Iterable[FieldProblem], patterns: Iterable[PatternError] = ()) -> None:
         self.name = name
         unique = dict.fromkeys(problems)
         self.problems: tuple[FieldProblem, ...] = tuple(sorted(unique, key=lambda p: (p.line or 0, p.field)))
         self.patterns = tuple(patterns)
-        super().__init__("\n\n".join([*(self._placed(p) for p in self.problems), *self.patterns]))
+        super().__init__("\n\n".join([*(self._placed(p) for p in self.problems), *map(str, self.patterns)]))
 
     def __reduce__(self) -> tuple[type[JobError], tuple[object, ...]]:
         return type(self), (self.name, self.problems, self.patterns)
+
+    @property
+    def count(self) -> int:
+        """How many mistakes there are, with those of the patterns."""
+        return len(self.problems) + sum(len(error.problems) for error in self.patterns)
 
     def _placed(self, problem: FieldProblem) -> str:
         place = self.name if problem.line is None else f"{self.name}:{problem.line}"

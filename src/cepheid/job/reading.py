@@ -52,7 +52,7 @@ def parse_job(text: str, *, name: str = "<job>", folder: str | Path = ".", check
     job = None
     if not problems or document.values is not None:
         job = _validated(document, folder, problems)
-    wrong: list[str] = []
+    wrong: list[PatternError] = []
     if check:
         problems += problems_in(document, folder)
         wrong, patterns = _read_patterns(document, folder, problems)
@@ -117,13 +117,15 @@ def _other_events(document: Document, job: Job) -> Iterator[FieldProblem]:
         yield FieldProblem("source", message, hint=hint, line=document.line(("source",)))
 
 
-def _read_patterns(document: Document, folder: Path, problems: list[FieldProblem]) -> tuple[list[str], list[Pattern]]:
+def _read_patterns(
+    document: Document, folder: Path, problems: list[FieldProblem]
+) -> tuple[list[PatternError], list[Pattern]]:
     """What is wrong with the patterns, and those that can be read; what is wrong with their files is added to the
     problems.
     """
     values = document.values
     named = values.get("patterns") if isinstance(values, Mapping) else None
-    wrong: list[str] = []
+    wrong: list[PatternError] = []
     read: list[Pattern] = []
     seen: dict[str, str] = {}
     for number, file in enumerate([named] if isinstance(named, str) else named if isinstance(named, list) else ()):
@@ -135,7 +137,7 @@ def _read_patterns(document: Document, folder: Path, problems: list[FieldProblem
             path = Path(located(folder, resolved(str(file))))
             patterns = parse_all(path.read_text(encoding="utf-8-sig"), name=str(file))
         except PatternError as error:
-            wrong.append(str(error))
+            wrong.append(error)
             continue
         except (OSError, UnicodeDecodeError) as error:
             reason = f"there is no {located(folder, str(file))}" if isinstance(error, FileNotFoundError) else str(error)

@@ -21,9 +21,17 @@ from cepheid.job.funnel import Line, funnel_of
 from cepheid.job.outcome import MicroBatch, Outcome, Timeline
 from cepheid.local.explain.explain import Explanation
 from cepheid.local.explain.plan_nodes import number
+from cepheid.local.writable import refuse_unwritable, refuse_unwritable_folder
 
 EVENTS, MATCHES, OTHER = "--events", "--matches", "--other"
 """Colours of the page."""
+
+
+def check_report(path: Path) -> None:
+    """Before the run, not after it: fails if the page could not be written there. Folders may still have to be made."""
+    refuse_unwritable_folder(path.parent)
+    if path.parent.is_dir():
+        refuse_unwritable(path)
 
 
 def write_report(outcome: Outcome, path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,16 @@ class PatternError(CepheidError, ValueError):
 
     def __reduce__(self) -> tuple[type[PatternError], tuple[tuple[Problem, ...]]]:
         return type(self), (self.problems,)  # Exception's own would hand the message to __init__
+
+
+def told(error: BaseException, folder: Path) -> str:
+    """An error of somebody else's code, which is looked for in a folder: of what kind it is, and where, as there is no
+    traceback."""
+    if isinstance(error, (ImportError, SyntaxError)):  # they say it themselves
+        return str(error) if isinstance(error, ImportError) else f"SyntaxError: {error}"
+    own = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(folder.resolve())]
+    where = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+    return f"{type(error).__name__}: {error}{where}"
 
 
 def closest(word: str, candidates: Iterable[str], *, quote: str = "'") -> str | None:

@@ -4,7 +4,8 @@ from importlib.util import find_spec
 
 if find_spec("pyspark") is None:
     raise ModuleNotFoundError(
-        "Cepheid on Spark needs PySpark, which is not installed. Install it with: pip install 'cepheid[spark]'",
+        "Cepheid on Spark needs PySpark, which is not installed. Install it with: pip install '.[spark]', in a clone "
+        "of Cepheid",
         name="pyspark",
     )
 

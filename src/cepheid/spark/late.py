@@ -52,7 +52,9 @@ def try_folder(folder: str) -> None:
     except (OSError, ValueError, NotImplementedError) as error:  # Arrow's errors are among these
         raise LateEventsError(
             f"late_events={folder!r}: events that come too late cannot be written there: {error}. Expected is a folder "
-            "that all workers can write to: on this machine, or an address that Arrow knows, such as s3://bucket/late"
+            "that all workers can write to: on this machine, or an address that Arrow knows, such as s3://bucket/late. "
+            "Arrow writes there, with credentials from the environment of the driver and the workers; it knows nothing "
+            "of Spark's settings"
         ) from error
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install 'cepheid[kafka]'")
+pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install '.[kafka]'")
 
 import cepheid
 from cepheid.local.stream.kafka import KafkaSink, KafkaSource, KafkaStreamError

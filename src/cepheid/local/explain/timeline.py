@@ -69,7 +69,9 @@ class Timeline:
     def save(self, path: str | Path) -> None:
         """Draw it to a file; what it is called says as what: PNG, SVG, PDF."""
         if importlib.util.find_spec("matplotlib") is None:
-            raise ModuleNotFoundError("drawing needs matplotlib. Install it with: pip install 'cepheid[plot]'")
+            raise ModuleNotFoundError(
+                "drawing needs matplotlib. Install it with: pip install '.[plot]', in a clone of Cepheid"
+            )
         from matplotlib.figure import Figure
 
         count = len(self.branches)

@@ -167,6 +167,7 @@ def _client() -> Any:
         import confluent_kafka
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            "Kafka needs confluent-kafka, which is not installed. Install it with: pip install 'cepheid[kafka]'"
+            "Kafka needs confluent-kafka, which is not installed. Install it with: pip install '.[kafka]', in a clone "
+            "of Cepheid"
         ) from None
     return confluent_kafka

@@ -30,7 +30,8 @@ def check_plot(path: Path) -> None:
 def _refuse_without_matplotlib() -> None:
     if importlib.util.find_spec("matplotlib") is None:
         raise ModuleNotFoundError(
-            "plots need matplotlib, which is not installed. Install it with: pip install 'cepheid[plot]'"
+            "plots need matplotlib, which is not installed. Install it with: pip install '.[plot]', in a clone of "
+            "Cepheid"
         )
 
 
@@ -63,7 +64,7 @@ class StreamResult:
     def plot(self, target: Figure | Path | str | None = None) -> Figure:
         """Rates, latency and what was dropped, over time: on a figure, into a file, or on a new figure.
 
-        Needs matplotlib: ``pip install 'cepheid[plot]'``.
+        Needs matplotlib: ``pip install '.[plot]'``.
         """
         _refuse_without_matplotlib()
         from matplotlib.figure import Figure

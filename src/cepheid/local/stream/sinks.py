@@ -189,7 +189,12 @@ def json_lines(matches: pa.Table) -> Iterator[str]:
     ['{"pattern": "p", "end": "2024-05-17T00:00:00", "a": {"x": 1}}']
     """
     for row in matches.to_pylist():
-        yield json.dumps({name: value for name, value in row.items() if value is not None}, default=_plain)
+        yield as_json({name: value for name, value in row.items() if value is not None})
+
+
+def as_json(value: Any) -> str:
+    """As text, with what JSON has no word for as it is written by people."""
+    return json.dumps(value, default=_plain)
 
 
 def _plain(value: Any) -> Any:
