@@ -291,6 +291,23 @@ def test_a_watermark_is_of_the_kind_of_the_time_column(watermark: Any) -> None:
     assert session.push(events((1, "A"), (2, "B")), watermark=2).num_rows == 1  # nothing of it was taken
 
 
+def test_a_change_makes_no_tuples_that_nothing_looks_up() -> None:
+    """The matches of the events that are kept have been found: what the root of a new plan would find is of no use."""
+    rows = [{"ts": n, "type": "ABC"[n % 3]} for n in range(60)]
+    table = pa.Table.from_pylist(rows)
+    pattern = cepheid.parse("PATTERN SEQ(A a, B b, C c) WITHIN 30")
+    session = cepheid.Engine([pattern], order=["a", "b", "c"]).open()
+    found = session.push(table.slice(0, 45), watermark=44).num_rows
+    (branch,) = session.plans
+    before = session.report()["candidates"]
+    assert session.change_plans({branch: Join(Join(Leaf("b"), Leaf("c")), Leaf("a"))})
+    pairs = session.report()["candidates"] - before
+    b, c = ([row["ts"] for row in rows[14:45] if row["type"] == kind] for kind in "BC")
+    assert 0 < pairs <= len(b) * len(c)  # b with c, and not those with a
+    found += session.push(table.slice(45), watermark=60).num_rows + session.close().num_rows
+    assert found == cepheid.match(pattern, table).num_rows
+
+
 def test_types_as_categories() -> None:
     """With more categories than are asked for, none in some rows, and in several pieces with categories of their own."""
     names = ["A", "X", "B", None] * 40

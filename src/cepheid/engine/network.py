@@ -128,7 +128,7 @@ class Network:
         assert program.plan is not None
         self.changes += 1
         made: dict[Plan, Node] = {}
-        fresh: dict[Node, Tuples] = {}
+        fresh: dict[Node, Tuples | None] = {}
         given = {} if numbers is None else dict(zip(nodes(program.plan), numbers, strict=True))
         if self._now:
             for relation in self.relations():
@@ -140,13 +140,16 @@ class Network:
             if node is not None:
                 made.update(_with_those_below(node, plan, program.keys))
                 return
+            below: dict[Node, Tuples] = {}
             if isinstance(plan, Join):
                 place(plan.left)
                 place(plan.right)
+                # Of the root, which nothing looks up, it is never made.
+                below = {child: self._found_by_now(child, fresh) for child in (made[plan.left], made[plan.right])}
             node = made[plan] = self._made(plan, program, reads, made, window, negations, number)
-            fresh[node] = node.nothing
+            fresh[node] = None
             if node.join is not None:
-                fresh[node] = self._tied(node, fresh)
+                self._tie(node, below)
             elif known is not None:
                 fresh[node] = self._joiner(node).tuples(known(node.columns[0]))
                 node.since = since
@@ -208,16 +211,20 @@ class Network:
         self._by_key.setdefault(key, []).append(node)
         return node
 
-    def _tied(self, node: Node, fresh: dict[Node, Tuples]) -> Tuples:
-        """Tie a new node to those below it; what it would have found by now."""
+    def _found_by_now(self, node: Node, fresh: Mapping[Node, Tuples | None]) -> Tuples:
+        """What a node has found, or would have if it were not new."""
+        found = fresh.get(node)
+        return self.all(node) if found is None else found
+
+    def _tie(self, node: Node, below: Mapping[Node, Tuples]) -> None:
+        """Tie a new node to those below it, which have found these tuples."""
         assert node.join is not None
         unknown = []
         for child, left in zip(node.children, (True, False), strict=True):
             access = _access(node.join, left=left)
             if access not in child.kept:
                 probe = node.join.from_right if left else node.join.from_left
-                known = fresh[child] if child in fresh else self.all(child)
-                unknown.append((child, Kept(Relation(len(child.columns), keyed=access[1] >= 0), probe), known))
+                unknown.append((child, Kept(Relation(len(child.columns), keyed=access[1] >= 0), probe), below[child]))
                 child.kept[access] = unknown[-1][1]
             child.users += 1
             child.kept[access].users += 1
@@ -226,7 +233,6 @@ class Network:
         node.rights = second.kept[_access(node.join, left=False)].relation
         for child, kept, known in unknown:
             self._joiner(child).insert(kept.relation, known, kept.probe)
-        return self.all(node)
 
     def all(self, node: Node) -> Tuples:
         """All tuples of a node that can still be of use."""
