@@ -13,7 +13,7 @@ def test_an_install_hint_where_pyspark_is_missing(monkeypatch: pytest.MonkeyPatc
     for name in [name for name in sys.modules if name.startswith("cepheid.spark")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'cepheid\[spark\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install '\.\[spark\]'"):
         importlib.import_module("cepheid.spark")
 
 
