@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cepheid.cli.main import app
+from cepheid.cli.matching import WRITERS
 
 
 @pytest.fixture
@@ -53,6 +54,21 @@ def test_the_ending_says_how_matches_are_written(
     lines = output.read_text(encoding="utf-8").splitlines()
     assert first in lines
     assert len(lines) == 3 + (ending == "csv")
+
+
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        (pa.array([b"\xff\x00"]), "ff00"),
+        (pa.array([b"\xff\x00"], pa.binary(2)), "ff00"),
+        (pa.array([b"\xff\x00"], pa.binary_view()), "ff00"),
+        (pa.array(["up"], pa.string_view()), "up"),
+        (pa.array([pa.MonthDayNano([1, 2, 3])]), "[1, 2, 3]"),
+    ],
+)
+def test_types_that_arrow_writes_to_no_csv(tmp_path: Path, column: pa.Array, text: str) -> None:
+    WRITERS[".csv"](pa.table({"x": column}), tmp_path / "x.csv")
+    assert (tmp_path / "x.csv").read_text(encoding="utf-8") == f'"x"\n"{text}"\n'
 
 
 @pytest.mark.parametrize("command", ["match", "explain", "timeline"])

@@ -54,12 +54,20 @@ def _write_lines(matches: pa.Table, path: Path) -> None:
 
 
 def _write_csv(matches: pa.Table, path: Path) -> None:
-    """Events and sets of them are JSON."""
+    """Events and sets of them are JSON; what else Arrow writes to no CSV is as in JSON, without quotes."""
     for place, field in enumerate(matches.schema):
-        if pa.types.is_nested(field.type):
-            texts = [None if value is None else as_json(value) for value in matches.column(place).to_pylist()]
+        if pa.types.is_string_view(field.type):
+            matches = matches.set_column(place, field.name, matches.column(place).cast(pa.string()))
+        elif any(is_one(field.type) for is_one in _NOT_IN_CSV):
+            texts = [None if v is None else as_json(v).strip('"') for v in matches.column(place).to_pylist()]
             matches = matches.set_column(place, field.name, pa.array(texts, pa.string()))
     pa.csv.write_csv(matches, path)
+
+
+_NOT_IN_CSV = (
+    pa.types.is_nested, pa.types.is_interval, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view,
+    pa.types.is_fixed_size_binary,
+)  # fmt: skip
 
 
 WRITERS: Mapping[str, Callable[[pa.Table, Path], object]] = {
